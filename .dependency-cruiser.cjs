@@ -1,4 +1,7 @@
-/** Imports go one way: core <- platform <- services <- (activities | api | agent-bridge) <- bin, dev <- test. */
+/**
+ * Checks which folders import each other. A folder imports only folders before it in this order:
+ * core, platform, services, (activities, api, agent-bridge), workflows, bin, dev, test.
+ */
 const { server, tools } = require("./dev/source-folders.json");
 const folders = [...server, ...tools];
 
@@ -23,7 +26,8 @@ const folderRules = Object.entries(allowed).map(([folder, others]) => ({
   from: { path: `^${folder}/`, pathNot: "\\.test\\.ts$" },
   to: {
     path: `^(${folders.filter((other) => other !== folder && !others.includes(other)).join("|")})/`,
-    // Exception: workflows may import types from activities, but no values (`workflows-run-alone`).
+    // Exception: workflows may import types from activities/index.ts. The rule
+    // `workflows-run-alone` forbids the import of values.
     ...(folder === "workflows" ? { pathNot: "^activities/index\\.ts$" } : {}),
   },
 }));

@@ -14,11 +14,11 @@ export interface AttemptInput {
 }
 
 /**
- * The non-retryable failure of an activity that needs a row or a change that is not in the
- * database. All data is committed before an activity needs it, so the database must have lost data,
- * for example by a restore. If the workflow does not handle this failure, the workflow fails.
+ * The failure of an activity whose data is not in the database. All data is committed before an
+ * activity needs it, so the database must have lost data, for example by a restore. The failure is
+ * non-retryable. If the workflow does not handle it, the workflow fails.
  */
-export const gone = (what: string): ApplicationFailure =>
+export const missingFromDatabase = (what: string): ApplicationFailure =>
   ApplicationFailure.nonRetryable(`${what} is not in the database`, "gone");
 
 /** The non-retryable failure after which a job's workflow starts over (see DATABASE_BEHIND). */
@@ -27,7 +27,7 @@ export const databaseBehind = (lost: string): ApplicationFailure =>
 
 export async function requireJob(db: Queryable, jobId: string): Promise<JobRow> {
   const job = await findJob(db, jobId, null);
-  if (!job) throw gone(`job ${jobId}`);
+  if (!job) throw missingFromDatabase(`job ${jobId}`);
   return job;
 }
 

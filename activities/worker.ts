@@ -62,8 +62,8 @@ export class TemporalWorkerComponent implements Component {
   }
 
   private shutdown(): void {
-    // Stop using this client to start workflows: Temporal would give their first tasks to this
-    // process's worker (services/jobs/job-workflows.ts), which does not run them while it stops.
+    // Start no more workflows with this client (services/jobs/job-workflows.ts). Temporal would
+    // give their first tasks to this process's worker, which runs no more tasks while it stops.
     this.ctx.workerTemporal.client = undefined;
     for (const worker of this.workers) if (worker.getState() === "RUNNING") worker.shutdown();
   }

@@ -19,7 +19,9 @@ export const commandSchema = z
         ),
     }),
     z.object({
-      type: z.literal("stop_deployment").describe("stop serving this deployment: it is not needed"),
+      type: z
+        .literal("stop_deployment")
+        .describe("the worker must stop serving this deployment, which is no longer needed"),
       deployment_id: z.string(),
     }),
     z.object({ type: z.literal("drain").describe("finish the job, and take no other") }),

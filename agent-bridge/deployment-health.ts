@@ -13,8 +13,8 @@ interface HealthReport {
 }
 
 /**
- * Compares the deployments that a worker reports with those it should serve. Most heartbeats report
- * no change, and need no query here.
+ * Compares the deployments that a worker reports with those it should serve, and records changes.
+ * Most heartbeats report no change, and need no query here.
  * @returns the deployments that the worker should stop.
  */
 export async function compareDeploymentHealth(
@@ -35,7 +35,7 @@ export async function compareDeploymentHealth(
     const reported = reportOf(placement, report);
     return isChange(placement, reported) ? [reported] : [];
   });
-  if (changes.length > 0 && (await isClockKnown(ctx, live))) {
+  if (changes.length > 0 && (await isGraceOverReliable(ctx, live))) {
     const { deployments: graces } = ctx.config;
     const changed = await recordPlacementReports(ctx.pool, state.worker_id, changes, graces);
     for (const id of changed) ctx.signals.emit("deployment", id);
@@ -44,11 +44,11 @@ export async function compareDeploymentHealth(
 }
 
 /**
- * Whether `grace_over` of these placements is reliable. False if a grace period seems to be over,
- * but perhaps only because the database's clock was just set forward. The caller then records
- * nothing: the next heartbeat reports the same state again.
+ * Whether the placements' `grace_over` can be trusted. Returns false if a grace period seems to be
+ * over, but the database's clock may have just been set forward. The caller then records nothing,
+ * because the next heartbeat reports the same state again.
  */
-async function isClockKnown(
+async function isGraceOverReliable(
   { clockWatch }: Pick<Context, "clockWatch">,
   live: LivePlacement[],
 ): Promise<boolean> {

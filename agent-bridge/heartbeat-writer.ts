@@ -49,7 +49,8 @@ export class HeartbeatWriter {
   /**
    * Records a heartbeat. Returns the worker's new state; undefined if the caller has not registered
    * the worker.
-   * @throws Unavailable if another transaction, e.g. of a process that hangs, locks the worker's row.
+   * @throws Unavailable if another transaction keeps the worker's row locked, for example because
+   *   its process hangs.
    */
   async record(heartbeat: JobHeartbeat): Promise<HeartbeatState | undefined> {
     const until = performance.now() + LOCK_RETRY_MS;
@@ -124,8 +125,9 @@ export class HeartbeatWriter {
 }
 
 /**
- * A worker's key within a batch. Includes the tenant, because another tenant may send a heartbeat with this worker's
- * id. That heartbeat must neither replace the owner's heartbeat nor get the owner's response.
+ * A worker's key within a batch. Includes the tenant, because a tenant may send a heartbeat with
+ * the id of another tenant's worker. Such a heartbeat must not replace the worker's own heartbeat,
+ * and must not get the response to it.
  */
 const keyOf = (workerId: string, userId: string): string => `${userId}/${workerId}`;
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { bindingOf } from "../core/accounts/principal";
+import { restrictingKeyId } from "../core/accounts/permissions";
 import { ForgeError } from "../core/errors";
 import { reportedMetrics } from "../core/jobs/reported-metrics";
 import { WORKER_STATUSES } from "../core/jobs/states";
@@ -11,12 +11,14 @@ import type { HeartbeatWriter } from "./heartbeat-writer";
 
 const amount = z.number().min(0).nullish();
 
-/** Bound of a reported GPU value, so that means and sums over many workers stay finite. */
+/** Upper limit for a reported GPU value. Keeps sums and averages over many workers finite. */
 const MAX_GPU_VALUE = 1_000_000;
 const bounded = (value: number | null | undefined): number | null =>
   value == null ? null : Math.min(value, MAX_GPU_VALUE);
 
-/** spec.md 2.4. `timestamp` is ignored. Of `status`, only `error` has an effect. */
+/**
+ * The heartbeat of spec.md 2.4. The server ignores `timestamp`, and every `status` except `error`.
+ */
 const heartbeat = z.object({
   worker_id: z.string().min(1).max(128),
   gpu: z.object({ util: amount, mem_used: amount, mem_total: amount }).optional(),
@@ -45,8 +47,8 @@ export function heartbeatRoute(ctx: Context, writer: HeartbeatWriter): Route {
     method: "POST",
     paths: ["/api/workers/heartbeat", "/worker/heartbeat"],
     scope: "worker",
-    waits: true,
-    unlimited: true,
+    outsideConnectionQueue: true,
+    skipsRateLimit: true,
     batchedKeyLookup: true,
     operationId: "heartbeat",
     tag: "Worker protocol",
@@ -62,7 +64,7 @@ export function heartbeatRoute(ctx: Context, writer: HeartbeatWriter): Route {
         },
       },
     },
-    answers: {
+    responses: {
       200: {
         description: "the worker's status, and commands for it",
         schema: z.object({
@@ -72,12 +74,12 @@ export function heartbeatRoute(ctx: Context, writer: HeartbeatWriter): Route {
         }),
       },
     },
-    refusals: { 404: ["worker_not_registered"] },
+    errorCodes: { 404: ["worker_not_registered"] },
     async handle({ body: given, principal }) {
       const state = await writer.record({
         workerId: given.worker_id,
         userId: principal.userId,
-        boundKeyId: bindingOf(principal),
+        boundKeyId: restrictingKeyId(principal),
         util: bounded(given.gpu?.util),
         memUsed: bounded(given.gpu?.mem_used),
         memTotal: bounded(given.gpu?.mem_total),

@@ -50,7 +50,8 @@ async function urlsOf(
   { store, key }: Pick<InputFile, "store" | "key">,
   path: string,
 ): Promise<{ url: string; fallback_url?: string }> {
-  // A tenant's bucket is read through this API: the server can reach it, but a worker may be unable to.
+  // A tenant's bucket is read through this API: the server can reach it, but a worker may be unable
+  // to.
   if (store !== own || !store.signDownload || !config.store.signsUrls) return { url: path };
   return { url: await store.signDownload(key), fallback_url: path };
 }
@@ -88,8 +89,8 @@ async function presentFiles(
 }
 
 /**
- * The checkpoint that this attempt resumes from. Null if there is none, or if its file is missing in the store or has
- * another size.
+ * The checkpoint that this attempt resumes from. Null if there is none, or if its file is missing
+ * in the store or has another size.
  */
 export async function presentResume(
   ctx: Context,
@@ -106,7 +107,7 @@ export async function presentResume(
   return { ...checkpoint, ...(await urlsOf(ctx, { store: ctx.store, key }, path)) };
 }
 
-/** The value of `:param` in the URL of the checkpoint to resume from. */
+/** The value of `:param` in the download URL of a checkpoint that the attempt resumes from. */
 const RESUME = "resume_from";
 
 const BYTES = { "application/octet-stream": z.string().meta({ contentEncoding: "binary" }) };
@@ -116,8 +117,8 @@ export function jobInputRoute(ctx: Context): Route {
     method: "GET",
     paths: ["/worker/jobs/:job_id/inputs/:param/*"],
     scope: "worker",
-    waits: true,
-    unlimited: true,
+    outsideConnectionQueue: true,
+    skipsRateLimit: true,
     operationId: "downloadJobInput",
     tag: "Worker protocol",
     summary: "Download an input file of a running attempt",
@@ -127,11 +128,11 @@ export function jobInputRoute(ctx: Context): Route {
       ...leaseHeaders,
       Range: z.string().optional().describe("bytes=a-b, bytes=a- or bytes=-n"),
     },
-    answers: {
+    responses: {
       200: { description: "the file's bytes", content: BYTES },
       206: { description: "the requested range", content: BYTES },
     },
-    refusals: {
+    errorCodes: {
       ...LEASE_REFUSALS,
       404: [...LEASE_REFUSALS[404], "file_not_found"],
       416: ["range_not_satisfiable"],
@@ -144,8 +145,8 @@ export function jobInputRoute(ctx: Context): Route {
         param === RESUME
           ? await resumeFile(ctx, lease, path)
           : (await resolveInputs(ctx, lease, param))[0]?.files?.find((one) => one.path === path);
-      // The path is never resolved in a file system. It is only compared with the paths that next_job sent, so it can't
-      // name any other file.
+      // The path is never resolved in a file system. It is only compared with the paths that
+      // next_job sent, so it can't name any other file.
       if (!file || (await file.store.sizeOf(file.key)) !== file.sizeBytes) {
         throw new NotFound("file", path, "path");
       }

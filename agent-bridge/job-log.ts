@@ -14,8 +14,8 @@ export function jobLogRoute(ctx: Context): Route {
     method: "PATCH",
     paths: ["/worker/jobs/:job_id/log"],
     scope: "worker",
-    waits: true,
-    unlimited: true,
+    outsideConnectionQueue: true,
+    skipsRateLimit: true,
     operationId: "appendJobLog",
     tag: "Worker protocol",
     summary: "Append to the log of a running attempt",
@@ -32,13 +32,13 @@ export function jobLogRoute(ctx: Context): Route {
       contentTypes: ["text/plain", "application/octet-stream"],
       description: "the next bytes of the log, UTF-8",
     },
-    answers: {
+    responses: {
       202: {
         description: "the log's length, and whether the job must stop",
         schema: z.object({ length: z.int(), cancelled: z.boolean() }),
       },
     },
-    refusals: { ...LEASE_REFUSALS, 413: ["log_too_large"], 416: ["range_not_satisfiable"] },
+    errorCodes: { ...LEASE_REFUSALS, 413: ["log_too_large"], 416: ["range_not_satisfiable"] },
     async handle(call) {
       const { request, reply, headers } = call;
       const lease = await requireLease(ctx, call);

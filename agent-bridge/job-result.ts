@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { mayActFor, type Principal } from "../core/accounts/principal";
+import { mayActFor, type Principal } from "../core/accounts/permissions";
 import {
   ARTIFACT_FORMS,
   ARTIFACT_ID,
@@ -64,7 +64,7 @@ export function jobResultRoute(ctx: Context): Route {
     method: "POST",
     paths: ["/api/workers/job_result", "/worker/job_result"],
     scope: "worker",
-    unlimited: true,
+    skipsRateLimit: true,
     operationId: "jobResult",
     tag: "Worker protocol",
     summary: "Deliver the result of a job",
@@ -90,13 +90,13 @@ export function jobResultRoute(ctx: Context): Route {
         },
       },
     },
-    answers: {
+    responses: {
       200: {
         description: "the result is accepted; the worker may discard the job",
         schema: z.object({ job_id: z.string(), accepted: z.literal(true) }),
       },
     },
-    refusals: {
+    errorCodes: {
       404: ["worker_not_registered", "job_not_found"],
       409: ["stale_attempt"],
     },

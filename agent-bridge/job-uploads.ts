@@ -26,8 +26,8 @@ import {
 const UPLOAD = {
   method: "PUT",
   scope: "worker",
-  waits: true,
-  unlimited: true,
+  outsideConnectionQueue: true,
+  skipsRateLimit: true,
   tag: "Worker protocol",
   query: leaseQuery,
   headers: { ...fileHeaders, ...leaseHeaders },
@@ -35,11 +35,11 @@ const UPLOAD = {
     contentTypes: ["application/octet-stream"],
     description: "the file, or the part of it that Content-Range gives",
   },
-  answers: {
+  responses: {
     201: { description: "the file is complete", schema: receivedSchema },
     202: { description: "the part is stored", schema: receivedSchema },
   },
-  refusals: {
+  errorCodes: {
     ...LEASE_REFUSALS,
     400: ["checksum_mismatch"],
     409: [...LEASE_REFUSALS[409], "upload_conflict", "quota_exceeded"],

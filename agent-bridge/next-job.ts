@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import { bindingOf, invalidKey } from "../core/accounts/principal";
+import { invalidKey, restrictingKeyId } from "../core/accounts/permissions";
 import { storeUri } from "../core/artifacts/artifacts";
 import { logKey } from "../core/jobs/attempt-files";
 import { JOB_TYPES } from "../core/jobs/job-types";
@@ -81,9 +81,9 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, longPolls: Long
     method: "POST",
     paths: ["/api/workers/next_job", "/worker/next_job"],
     scope: "worker",
-    waits: true,
+    outsideConnectionQueue: true,
     fairShare: true,
-    unlimited: true,
+    skipsRateLimit: true,
     operationId: "nextJob",
     tag: "Worker protocol",
     summary: "Poll for a job",
@@ -96,13 +96,13 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, longPolls: Long
         long_poll: { worker_id: "gpu-box-1", wait_seconds: 1 },
       },
     },
-    answers: {
+    responses: {
       200: {
         description: "a job, or `{job_id: null}`",
         schema: z.union([dispatchedSchema, noJob]),
       },
     },
-    refusals: { 404: ["worker_not_registered"], 429: ["rate_limited"] },
+    errorCodes: { 404: ["worker_not_registered"], 429: ["rate_limited"] },
     async handle({ body, request, reply, principal }) {
       const { signal } = ctx.waitingRequests.register(request, principal, reply);
       const { job, commands } = await nextJob(ctx, scheduler, longPolls, {
@@ -110,7 +110,7 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, longPolls: Long
         userId: principal.userId,
         keyId: principal.keyId,
         leaseToken: body.lease_token ?? null,
-        boundKeyId: bindingOf(principal),
+        boundKeyId: restrictingKeyId(principal),
         address: plainAddress(request.ip),
         waitS: Math.min(body.wait_seconds, ctx.config.http.maxPollS),
         signal,
@@ -155,7 +155,7 @@ async function nextJob(
   if (!offer) throw notRegistered(workerId);
   let hasWaited = false;
   let woken = offer.status !== "idle" || offer.draining;
-  // If the worker holds no attempt, skip the SQL statement that dispatches.
+  // If the worker holds no attempt, skip the SQL statement that dispatches an attempt.
   let mayHold = offer.holds;
   for (;;) {
     const waitMs = Math.max(0, deadline - ctx.clock.nowMs());
@@ -170,7 +170,8 @@ async function nextJob(
         if (!held.job) await pause(deadline - ctx.clock.nowMs(), signal);
         return held;
       }
-      // Called after `longPolls.wait`, so that no assignment or drain between the two is missed.
+      // `longPolls.wait` was called before this read. So if an assignment or a drain comes too late
+      // for the read, it wakes the poll.
       const look = (): Promise<Offer | undefined> =>
         woken ? findOffer(ctx.pool, workerId) : findOfferAndFit(ctx.pool, workerId, poll.userId);
       const now = await inQueue(look);
@@ -192,7 +193,7 @@ async function nextJob(
         return { commands: [{ type: "drain" }] };
       }
       if (deadline <= ctx.clock.nowMs()) return NOTHING;
-      const why = await countWaiting(ctx, waiting.woken());
+      const why = await countWaiting(ctx, waiting.untilEnded());
       hasWaited = true;
       // Don't read again: if an assignment or a drain came just now, the worker's next poll finds
       // it.

@@ -5,7 +5,11 @@ import { Conflict, ForgeError, InvalidRequest } from "../core/errors";
 import { partialKey } from "../core/jobs/attempt-files";
 import { readSentRange, sentBytes } from "../platform/http/sent-body";
 import { newId } from "../platform/ids";
-import { type Measured, type ObjectStore, StoreUnavailable } from "../platform/store/object-store";
+import {
+  type ObjectStore,
+  type SizeAndChecksum,
+  StoreUnavailable,
+} from "../platform/store/object-store";
 import { withinReserve } from "../platform/store/reserve";
 import type { Context } from "../services/context";
 import type { RecordedFile } from "../services/jobs/attempt-files";
@@ -66,11 +70,11 @@ interface Upload {
   /** Finds the record of a file that was already uploaded to this path. */
   findRecorded(): Promise<RecordedFile | undefined>;
   /** Called when the upload is complete, before its move to the key. Throws to prevent the move. */
-  onComplete(measured: Measured): Promise<void>;
-  /** Called when `store.move` returns, even if nothing was moved. `isThere`: the key has a file. */
+  onComplete(measured: SizeAndChecksum): Promise<void>;
+  /** Called after `store.move`, even if nothing was moved. `isThere`: a file exists at the key. */
   onMoved?(isThere: boolean): Promise<void>;
   /** Called if another request has already moved the file to its key. */
-  onFound?(measured: Measured): Promise<void>;
+  onFound?(measured: SizeAndChecksum): Promise<void>;
 }
 
 /**
@@ -108,8 +112,8 @@ export async function receiveFile(
     await store.append(partial, received, bytes(sent));
     stored = Math.max(received, range.end + 1);
   }
-  // If bytes are missing, this request ends here. If all bytes are stored, even a status request continues and moves
-  // the file to its key: the request with the last part may have failed before the move.
+  // If bytes are missing, respond now. If all bytes are stored, even a status request goes on and
+  // moves the file to its key: the request with the last part may have failed before the move.
   if (stored < (range.total ?? Number.POSITIVE_INFINITY)) {
     const recorded =
       range.isStatusRequest && received === 0 ? await upload.findRecorded() : undefined;
@@ -120,9 +124,9 @@ export async function receiveFile(
     const signed = isNew ? await signUpload(ctx, partial, range.total, checksum) : {};
     return { path, received: stored, complete: false, sha256: null, ...signed };
   }
-  // Run requests for the same upload one at a time. Otherwise, after this request has measured the
-  // complete file, another request could move it away, and a newer upload could begin at `partial`.
-  // This request would then move the incomplete file of the newer upload.
+  // Run this process's requests for the same upload one at a time. Otherwise, after this request
+  // has measured the complete file, another request could move it away, and a newer upload could
+  // begin at `partial`. This request would then move the incomplete file of the newer upload.
   return await ctx.uploadMutex.runExclusive(partial, async () => {
     const found = await store.measure(partial);
     const measured = found?.sizeBytes === range.total ? found : undefined;
@@ -131,8 +135,8 @@ export async function receiveFile(
 }
 
 /**
- * The error for a store with too little free space. Uses StoreUnavailable, so that the worker keeps its result and
- * retries.
+ * The error for a store with too little free space. Uses StoreUnavailable, so that the worker keeps
+ * its result and retries.
  */
 const noRoom = (free: number): StoreUnavailable =>
   new StoreUnavailable(
@@ -142,7 +146,9 @@ const noRoom = (free: number): StoreUnavailable =>
 /** The largest body that S3 takes in one request. */
 const MAX_SIGNED_BYTES = 5 * 1024 ** 3;
 
-/** A signed URL for a direct upload, if the store signs URLs. The store checks size and checksum. */
+/**
+ * A signed URL for a direct upload, if the store signs URLs. The store checks size and checksum.
+ */
 async function signUpload(
   { store, config }: Context,
   partial: string,
@@ -155,7 +161,8 @@ async function signUpload(
 }
 
 /**
- * Whether a recorded file is at its key. Compares the size and, if the move to the key is not confirmed, the checksum.
+ * Whether a recorded file is at its key. Compares the size and, if the move to the key is not
+ * confirmed, the checksum.
  */
 async function fileExists(
   store: ObjectStore,
@@ -173,8 +180,11 @@ async function fileExists(
 interface StoredUpload extends Pick<Upload, "key" | "path" | "onComplete" | "onMoved" | "onFound"> {
   partial: string;
   checksum: string | undefined;
-  /** The complete upload; undefined if a request for the same upload has moved or removed it. */
-  measured: Measured | undefined;
+  /**
+   * Size and checksum of the complete upload; undefined if another request for this upload has
+   * already moved or removed the bytes.
+   */
+  measured: SizeAndChecksum | undefined;
   /** The expected size, for an upload in parts. */
   total?: number | undefined;
 }
@@ -206,8 +216,8 @@ async function finish(
     await onMoved?.(isMoved || (await store.sizeOf(key)) !== undefined);
     if (isMoved) return done(path, measured, reply);
   }
-  // Another request for this upload may have moved the file to its key. Measure the file there only if its size
-  // matches.
+  // Another request for this upload may have moved the file to its key. Measure the file there only
+  // if its size matches.
   const moved = (await store.sizeOf(key)) === total ? await store.measure(key) : undefined;
   if (moved && (checksum === undefined || moved.sha256 === checksum)) {
     await onFound?.(moved);
@@ -224,7 +234,7 @@ interface ReceivingCall {
   headers: Record<string, string | undefined>;
 }
 
-function done(path: string, { sizeBytes, sha256 }: Measured, reply: FastifyReply): Received {
+function done(path: string, { sizeBytes, sha256 }: SizeAndChecksum, reply: FastifyReply): Received {
   reply.code(201);
   return { path, received: sizeBytes, complete: true, sha256 };
 }

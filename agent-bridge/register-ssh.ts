@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { requireScope } from "../core/accounts/principal";
+import { requireScope } from "../core/accounts/permissions";
 import { Conflict, ForgeError, InvalidRequest } from "../core/errors";
 import { BOOTSTRAP_STEPS } from "../core/fleet/bootstrap";
 import { HOST_NAME } from "../core/fleet/host-name";
@@ -26,7 +26,10 @@ export const workerIdField = z
 export const tagsField = z.array(z.string().max(128)).max(64).default([]);
 
 const USER = /^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/;
-/** Relative, absolute, or below `~/`. Where the path leads is checked when the key file is read. */
+/**
+ * The path may be relative, be absolute, or begin with `~/`. `readKeyFile` checks later that the
+ * file is in the tenant's key directory.
+ */
 const KEY_PATH = /^(?:~\/)?[A-Za-z0-9._/-]{1,512}$/;
 
 /** The SSH form of spec.md 2.4; unknown fields are ignored. */

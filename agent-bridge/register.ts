@@ -23,8 +23,8 @@ import {
 
 /**
  * Limits the rate of registrations, because a whole fleet may start at once. A registration waits
- * at most 13 s: 5 s here and 8 s for the tenant's share of a busy process. The agent gives up after
- * 30 s.
+ * at most 13 s: 5 s because of this limit, and 8 s in a busy process (platform/http/fair-share.ts).
+ * The agent's request times out after 30 s.
  */
 const REGISTRATIONS = { perSecond: 10, burst: 200, maxWaitMs: 5_000, maxWaiting: 2_000 };
 
@@ -45,8 +45,8 @@ const agentForm = z.object({
   version: z.string().max(64).optional(),
   boot_id: z.string().max(128).optional(),
   /**
-   * The attempt that the worker still runs, if any. If the worker has restarted (another `boot_id`,
-   * or none), any other attempt that it holds is marked lost.
+   * The job and attempt that the worker still runs, if any. After a restart (`boot_id` is new or
+   * missing), any other attempt that is assigned to the worker is marked lost.
    */
   job_id: z.string().max(128).nullish(),
   attempt: z.int().min(1).max(1_000).nullish(),
@@ -70,8 +70,8 @@ export function registerRoute(ctx: Context): Route {
     method: "POST",
     paths: ["/api/workers/register", "/worker/register"],
     scope: "worker",
-    unlimited: true,
-    waits: true,
+    skipsRateLimit: true,
+    outsideConnectionQueue: true,
     fairShare: true,
     throttle: new Throttle(REGISTRATIONS, ctx.clock.nowMs),
     operationId: "registerWorker",
@@ -93,7 +93,7 @@ export function registerRoute(ctx: Context): Route {
         },
       },
     },
-    answers: {
+    responses: {
       201: {
         description:
           "the worker may poll, at this heartbeat interval; with `ssh_host`, its setup has started",
@@ -101,7 +101,7 @@ export function registerRoute(ctx: Context): Route {
       },
       200: { description: "with `plan`: what the setup would do", schema: planAnswer },
     },
-    refusals: {
+    errorCodes: {
       409: ["worker_id_taken", "bootstrap_not_configured", "quota_exceeded"],
       429: ["rate_limited"],
     },

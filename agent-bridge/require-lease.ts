@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { bindingOf, type Principal } from "../core/accounts/principal";
+import { type Principal, restrictingKeyId } from "../core/accounts/permissions";
 import { Conflict, NotFound } from "../core/errors";
 import type { Context } from "../services/context";
 import { findLease, type Lease } from "../services/jobs/leases";
@@ -11,7 +11,7 @@ export const leaseQuery = z.object({
   attempt: z.coerce.number().int().min(1).max(1_000),
 });
 
-/** A header, because a secret must not be in the URL. */
+/** The token is sent in a header, because a secret must not be in the URL. */
 const LEASE_TOKEN = "X-Forge-Lease-Token";
 
 export const leaseHeaders = {
@@ -46,7 +46,7 @@ export async function requireLease(
   const { job_id: jobId = "" } = params;
   const { worker_id: workerId, attempt } = query;
   const { userId } = principal;
-  const boundKeyId = bindingOf(principal);
+  const boundKeyId = restrictingKeyId(principal);
   const token = headers[LEASE_TOKEN] ?? null;
   const found = await ctx.connectionQueues.worker.run(userId, () =>
     findLease(ctx.pool, { jobId, workerId, attempt, userId, boundKeyId, token }),

@@ -1,11 +1,11 @@
-import { findNamed, prefixOfKind } from "../core/artifacts/artifacts";
+import { findByEitherId, prefixOfKind } from "../core/artifacts/artifacts";
 import { storeKeyOf } from "../core/artifacts/dataset-uri";
 import { isPlainPath } from "../core/artifacts/plain-path";
 import { idsIn, referencesOf } from "../core/artifacts/source-references";
 import { ConnectionRefused } from "../platform/net/refused";
 import { type ObjectStore, StoreUnavailable } from "../platform/store/object-store";
 import { ownStoreOf } from "../platform/store/open-store";
-import type { TenantPlace } from "../platform/store/tenant-stores";
+import type { TenantObject } from "../platform/store/tenant-stores";
 import { type ArtifactRow, findOwnArtifacts } from "../services/artifacts/artifacts";
 import type { Context } from "../services/context";
 import { findOwnDeployments, type OwnDeployment } from "../services/deployments/deployments";
@@ -40,9 +40,9 @@ export interface Input {
 export type JobReferences = Pick<Lease, "user_id" | "payload" | "params">;
 
 /**
- * Finds the inputs to which a job's payload and parameters refer. If the control plane knows an input's files, URI or
- * server, the input includes them. Never returns another tenant's data.
- * @param only resolve this parameter only.
+ * Finds the inputs to which a job's payload and parameters refer. Adds an input's files, URI or
+ * server if the control plane knows them. Never returns another tenant's data.
+ * @param only the name of the single parameter to resolve. By default, all are resolved.
  */
 export async function resolveInputs(
   ctx: Context,
@@ -60,7 +60,7 @@ export async function resolveInputs(
     deployed.length > 0 ? await findOwnDeployments(ctx.pool, job.user_id, deployed) : [];
   const found = await Promise.all(
     references.map(async ({ param, value, artifactId }): Promise<Input | undefined> => {
-      const artifact = findNamed(own, artifactId);
+      const artifact = findByEitherId(own, artifactId);
       if (TEACHERS.includes(param)) {
         const deployment = deployments.find((one) => one.deployment_id === artifact?.storage_id);
         return teacher({ param, value }, deployment);
@@ -81,8 +81,10 @@ export async function resolveInputs(
 }
 
 /**
- * Returns the server of the deployment that a teacher or judge names; undefined if it names no deployment. If an active
- * deployment has no running server, the input is withheld as retryable, because a server may start later.
+ * The parameters `teacher` and `judge` may name a deployment. Returns this deployment's server;
+ * undefined if the parameter names no deployment. Withholds the input if the deployment is not
+ * active or has no running server. If only the server is missing, the worker reports a retryable
+ * failure, because a server may start later.
  */
 function teacher(
   reference: Pick<Input, "param" | "value">,
@@ -103,15 +105,15 @@ function teacher(
 async function fromStore(ctx: Context, uri: StoreUri): Promise<Input> {
   const { param, value, artifact } = uri;
   const key = artifact ? withStorageId(uri.key, artifact) : uri.key;
-  const files = await fileAt(ctx.store, key);
+  const files = await filesWithKey(ctx.store, key);
   if (files.length > 0) return { param, value, files };
   const isFolder = artifact && key === prefixOfKind(artifact.kind, artifact.storage_id);
   return { param, value, ...(isFolder ? contentOf(ctx, artifact) : { withheld: true }) };
 }
 
 /**
- * Returns the key with the artifact's storage id as the name of the folder. In the given key, the folder may be named
- * by the id that a worker chose.
+ * Replaces the name of the artifact's folder in a storage key by the artifact's storage id. In the
+ * given key, the folder may have the id that a worker chose.
  */
 const withStorageId = (key: string, { storage_id: folder }: ArtifactRow): string =>
   key.split("/").with(2, folder).join("/");
@@ -124,7 +126,10 @@ interface StoreUri extends Pick<Input, "param" | "value"> {
 
 const OTHER_STORES = /^(s3|spaces):\/\//;
 
-/** Returns the files that an artifact's manifest lists. If it lists none, returns the URI that the worker reported. */
+/**
+ * Returns the files that an artifact's manifest lists. If it lists none, returns the URI that the
+ * worker reported.
+ */
 function contentOf(
   { store }: Context,
   { storage_id: id, kind, uri, manifest }: ArtifactRow,
@@ -145,9 +150,10 @@ function contentOf(
 }
 
 /**
- * Resolves a URI in a bucket for which the tenant gave Forge credentials; returns `{}` for any other
- * bucket. If the bucket can't be read, the input is withheld, which fails the attempt. Does not throw, because the
- * worker would then repeat its request until the bucket works, and Forge can't repair a tenant's bucket.
+ * Resolves a URI in a bucket for which the tenant gave Forge credentials. Returns `{}` for any
+ * other bucket. If the bucket can't be read, withholds the input, and the worker fails the attempt.
+ * An unreadable bucket must not cause an error response: the worker would repeat its request until
+ * the bucket works, and Forge can't repair a tenant's bucket.
  */
 async function fromTenantStore(ctx: Context, userId: string, uri: string): Promise<Partial<Input>> {
   try {
@@ -164,15 +170,15 @@ async function fromTenantStore(ctx: Context, userId: string, uri: string): Promi
   }
 }
 
-/** The file with this key; empty if there is none. */
-async function fileAt(store: ObjectStore, key: string): Promise<InputFile[]> {
+/** Returns a list with the file that has this key; an empty list if there is none. */
+async function filesWithKey(store: ObjectStore, key: string): Promise<InputFile[]> {
   const sizeBytes = await store.sizeOf(key);
   const path = key.split("/").at(-1) ?? key;
   return sizeBytes === undefined ? [] : [{ path, store, key, sizeBytes, sha256: null }];
 }
 
-async function filesAt({ store, key }: TenantPlace): Promise<InputFile[]> {
-  if (!key.endsWith("/")) return await fileAt(store, key);
+async function filesAt({ store, key }: TenantObject): Promise<InputFile[]> {
+  if (!key.endsWith("/")) return await filesWithKey(store, key);
   const found = await store.list(key);
   return found
     .filter(({ path }) => isPlainPath(path))

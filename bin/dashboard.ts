@@ -55,7 +55,7 @@ function siteFile(folder: string, path: string): SiteFile {
   const identity = bytes("");
   return {
     contentType: CONTENT_TYPES[extname(path)] ?? "application/octet-stream",
-    // Computed on demand, so that a server's start does not read a hundred files.
+    // Computed when the file is first requested, so that the server's start reads no files.
     etag: once(() => {
       const digest = createHash("sha256").update(identity()).digest("base64url").slice(0, 22);
       return `"${digest}"`;

@@ -1,12 +1,12 @@
 #!/usr/bin/env -S node --v8-pool-size=1 --min-semi-space-size=8 --max-semi-space-size=8 --heap-growing-percent=60
-// These options keep garbage collection from delaying requests on a machine with few cores. By
-// default, four threads that mark objects compete with the main thread for 200 ms at a time. With
-// one thread, and more room for new objects, garbage collection runs less often and leaves a core
-// to the main thread.
+// These V8 options keep garbage collection from delaying requests on a machine with few cores. By
+// default, V8 marks live objects with four threads, which compete with the main thread for 200 ms
+// at a time. With only one thread, another core stays free for the main thread. More space for new
+// objects makes garbage collection less frequent.
 import "./private-files";
 import { renameSync, writeFileSync } from "node:fs";
 import { Command, Option } from "commander";
-import { SCOPES, type Scope } from "../core/accounts/principal";
+import { SCOPES, type Scope } from "../core/accounts/permissions";
 import { describeVariables, loadConfig } from "../platform/config/config";
 import { createLogger } from "../platform/logger";
 import { migrate } from "../platform/postgres/migrate";

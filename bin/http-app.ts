@@ -10,7 +10,7 @@ import fastify, {
   type FastifyRequest,
   LogController,
 } from "fastify";
-import type { Principal } from "../core/accounts/principal";
+import type { Principal } from "../core/accounts/permissions";
 import { ForgeError } from "../core/errors";
 import { sendConnectionError, sendError } from "../platform/http/errors";
 import { lingerOnClose } from "../platform/http/lingering-close";
@@ -28,7 +28,10 @@ import type { Context } from "../services/context";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** The caller, by the request's key. Not set if the route is `open`, or the key is invalid. */
+    /**
+     * The caller, identified by the request's key. Not set if the route is `open`, or the key is
+     * invalid.
+     */
     principal: Principal;
   }
   interface FastifyContextConfig {
@@ -82,7 +85,7 @@ export async function createApp(
     if (await admission.mayAnswer(error, request)) {
       const code = sendError(error, request, reply);
       ctx.metrics.refusals.inc({ route: labelOf(request), code });
-    } else cutOff(request, reply);
+    } else destroyConnection(request, reply);
   };
   const app = fastify({
     ...serverOptions(ctx),
@@ -149,7 +152,7 @@ function serverOptions({ logger, clock, config }: Context): FastifyHttpOptions<S
           requestTimeout: 0,
           headersTimeout: http.requestTimeoutS * 1000,
           connectionsCheckingInterval: 1_000,
-          // A hook below checks the Host header, because Node's own error response has no body.
+          // `addHooks` checks the Host header, because Node's own error response has no body.
           requireHostHeader: false,
         },
         oneAtATime(handle, clock.nowMs),
@@ -173,7 +176,7 @@ function addHooks(app: FastifyInstance, ctx: Context, admission: AdmissionContro
     await admission.admit(request, reply);
     // The client may have disconnected while the request waited.
     if (request.raw.socket.destroyed) {
-      cutOff(request, reply);
+      destroyConnection(request, reply);
       return;
     }
     if (isAdminChange(request)) {
@@ -183,7 +186,7 @@ function addHooks(app: FastifyInstance, ctx: Context, admission: AdmissionContro
   });
   // This hook is not async: a promise would delay a model's response by a tick of the event loop.
   app.addHook("onSend", (request, _reply, payload, done) => {
-    if (typeof payload === "string") admission.chargeAnswer(request, payload.length);
+    if (typeof payload === "string") admission.chargeResponse(request, payload.length);
     done();
   });
   app.addHook("onResponse", (request, reply, done) => {
@@ -207,12 +210,12 @@ async function addPages(app: FastifyInstance, openFiles: OpenFiles): Promise<voi
 }
 
 /** Closes the connection without a response. */
-function cutOff(request: FastifyRequest, reply: FastifyReply): void {
+function destroyConnection(request: FastifyRequest, reply: FastifyReply): void {
   reply.hijack();
   request.raw.socket.destroy();
 }
 
-/** A valid `x-forge-client` header: the name and release of one of our clients. */
+/** A valid `x-forge-client` header: the name and release of a Forge client, such as an SDK. */
 const VALID_CLIENT = /^[a-z-]{1,32}\/[0-9A-Za-z.+-]{1,32}$/;
 
 /** Logs one line per request, at debug level only, because workers send many heartbeats. */
@@ -265,8 +268,8 @@ function corsOptions(origins: string[]) {
 }
 
 /**
- * Parses JSON bodies with our own parser. Other bodies stay streams, for the routes that declare
- * them (routing.ts).
+ * Replaces Fastify's body parsers. AdmissionControl parses JSON bodies. Other bodies stay streams,
+ * for the routes that declare them (routing.ts).
  */
 function addBodyParsers(app: FastifyInstance, admission: AdmissionControl): void {
   app.removeAllContentTypeParsers();

@@ -7,7 +7,7 @@ const TEXT = "text/plain; version=0.0.4; charset=utf-8";
 
 /** Metrics for Prometheus: of this process, of the database, and of Temporal's SDK. */
 export function metricsRoute(ctx: Context): Route {
-  const standing = new DatabaseMetrics(ctx);
+  const databaseMetrics = new DatabaseMetrics(ctx);
   return route({
     method: "GET",
     paths: ["/metrics"],
@@ -15,14 +15,14 @@ export function metricsRoute(ctx: Context): Route {
     operationId: "getMetrics",
     tag: "Service",
     summary: "Metrics, in Prometheus's text format",
-    answers: {
+    responses: {
       200: {
         description: "metrics of this process and of the database",
         content: { "text/plain": z.string() },
       },
     },
     async handle({ reply }) {
-      const parts = [ctx.metrics.text(), standing.text(), ctx.metrics.temporal.text()];
+      const parts = [ctx.metrics.text(), databaseMetrics.text(), ctx.metrics.temporal.text()];
       reply.type(TEXT);
       return (await Promise.all(parts)).join("\n");
     },

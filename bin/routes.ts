@@ -11,21 +11,21 @@ import { metricsRoute } from "./metrics";
 /** Version of the HTTP API. A breaking change needs a new major version. */
 const API_VERSION = "1.0.0";
 
-const DESCRIPTION = `Forge takes machine-learning jobs, hands them to GPU workers that pull for work, and sees each to
-exactly one end, one bill and one manifest.
+const DESCRIPTION = `Forge runs machine-learning jobs on GPU workers, which poll for work. Each job ends exactly once. A completed
+job has one bill and one manifest.
 
 Send the key as \`X-Service-Api-Key\` or \`Authorization: Bearer\`. Lists are newest first: \`limit\`, and
-\`after\` with the \`next_cursor\` of the page before. Refusals have one form, with a stable \`code\`. Every path
+\`after\` with the \`next_cursor\` of the page before. All errors have the same form, with a stable \`code\`. Every path
 is also served without \`/api\`, and with a trailing slash.`;
 
-/** Whether the server is ready, for the routes of health checks. */
+/** Tells the health check routes whether the server is ready. */
 export interface Health {
   isReady(): Promise<boolean>;
 }
 
 interface Routes {
   routes: Route[];
-  /** Computed on the first call, because most processes never need it. */
+  /** The OpenAPI document. It is built on the first call, because most processes never need it. */
   document: () => OpenApiDocument;
 }
 
@@ -48,7 +48,7 @@ export function allRoutes(
       operationId: "getOpenApi",
       tag: "Service",
       summary: "This document",
-      answers: {
+      responses: {
         200: { description: "OpenAPI 3.1", schema: z.record(z.string(), z.unknown()) },
       },
       handle: async () => document(),
@@ -77,7 +77,7 @@ function healthRoutes(health: Health): Route[] {
       operationId: "isAlive",
       tag: "Service",
       summary: "Whether the process answers",
-      answers: { 200: { description: "the process answers", schema: ok } },
+      responses: { 200: { description: "the process answers", schema: ok } },
       handle: async () => ({ ok: true }),
     }),
     route({
@@ -87,7 +87,7 @@ function healthRoutes(health: Health): Route[] {
       operationId: "isReady",
       tag: "Service",
       summary: "Check readiness: the database answers, and the server is not stopping",
-      answers: {
+      responses: {
         200: { description: "the server is ready", schema: readiness },
         503: { description: "the server is not ready", schema: readiness },
       },

@@ -44,14 +44,16 @@ export async function createServer(
   // In the other roles, the fleet monitor checks the database's clock. The role "worker" has no
   // fleet monitor, so it checks the clock in a loop of its own.
   if (role === "worker") {
-    const watch = new Loop("clock-watch", CLOCK_MS, () => ctx.clockWatch.look(), ctx);
+    const watch = new Loop("clock-watch", CLOCK_MS, () => ctx.clockWatch.check(), ctx);
     components.push({ name: "clock-watch", start: () => watch.start(), stop: () => watch.stop() });
   }
   if (role !== "api") components.push(new TemporalWorkerComponent(ctx, WORKFLOW_BUNDLE));
   components.push(ctx.tables, ...loops.components, ...api.components);
   if (role !== "worker") components.push(...loops.watch);
   const serves =
-    role === "worker" ? NOTHING : { api, bridge: createAgentBridge(ctx, loops), site: dashboard() };
+    role === "worker"
+      ? NO_API_ROUTES
+      : { api, bridge: createAgentBridge(ctx, loops), site: dashboard() };
   components.push(await httpComponent(ctx, serves, onListening));
   return new Service(components, ctx.logger);
 }
@@ -60,8 +62,9 @@ const ATTRIBUTES_MS = 5_000;
 const CLOCK_MS = 2_000;
 
 /**
- * Returns the work of a loop. Each run tries to register the search attributes, until one run has
- * succeeded. The loop is in every role, because any process may start the first workflow.
+ * Returns a function that registers Temporal's search attributes. After one success, further calls
+ * do nothing. Servers of every role call this function in a loop, because any process may start the
+ * first workflow.
  */
 function registerAttributesOnce(ctx: Context): () => Promise<void> {
   let done = false;
@@ -72,7 +75,10 @@ function registerAttributesOnce(ctx: Context): () => Promise<void> {
 }
 
 const IDLE_SWEEP_MS = 100;
-/** During a stop, open requests have this time to end. Then all connections are closed. */
+/**
+ * When the server stops, open requests get this much time to end. After that, the server closes all
+ * connections.
+ */
 const GRACE_MS = 5_000;
 
 interface Served {
@@ -81,8 +87,11 @@ interface Served {
   site?: Site | undefined;
 }
 
-/** A process that is only a Temporal worker serves just health checks and metrics. */
-const NOTHING: Served = { api: { routes: [] }, bridge: [] };
+/**
+ * A server of the role "worker" has no API and no dashboard. It serves only health checks, metrics,
+ * and an API reference that describes only these routes.
+ */
+const NO_API_ROUTES: Served = { api: { routes: [] }, bridge: [] };
 
 async function httpComponent(
   ctx: Context,

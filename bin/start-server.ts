@@ -11,7 +11,7 @@ export async function startServer(ctx: Context, service: Service): Promise<void>
   await service.start();
 }
 
-/** A misconfigured store stops the start. An unavailable store only logs a warning. */
+/** Throws if the store is misconfigured. If the store is only unavailable, logs a warning. */
 async function requireStore({ store, logger }: Context): Promise<void> {
   try {
     await store.check();
@@ -22,8 +22,8 @@ async function requireStore({ store, logger }: Context): Promise<void> {
 }
 
 /**
- * Warns if the code of workers set up over SSH is not pinned to a commit: a branch or tag can be
- * moved, and workers then run different code.
+ * Workers that are set up over SSH can install their code from a repository. Warns if this code is
+ * not pinned to a commit: a branch or tag can be moved, and workers then run different code.
  */
 function warnOfMovingRef({ config, logger }: Context): void {
   const { repository, repositoryRef } = config.bootstrap;

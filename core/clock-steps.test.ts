@@ -45,7 +45,8 @@ test("two processes that disagree do not correct each other", () => {
 });
 
 /**
- * MIN_STEP_MS in seconds. Clock steps up to this size are recorded only once they add up to more.
+ * MIN_STEP_MS in seconds. A clock step up to this size is not recorded by itself. Several such
+ * steps are recorded together when they add up to more than this.
  */
 const UNSEEN_S = 5;
 
@@ -88,7 +89,8 @@ class World {
   }
 
   /**
-   * A deployment starts or stops: the process reads the clock. @returns the times that are stored.
+   * Simulates the start or stop of a deployment: the process reads the clock.
+   * @returns the times that Forge stores, and the true time (`trueS`).
    */
   mark(process: number): { clockS: number; offsetS: number; trueS: number } {
     this.readBy(process);

@@ -37,9 +37,10 @@ export const steadyMs = ({ databaseMs, recordedMs }: ClockReading): number =>
   databaseMs - recordedMs;
 
 /**
- * The smallest possible step back of the clock while no process ran, in ms: 0 or negative. The real
- * step may be larger, because the length of the downtime is unknown. A step forward can't be
- * detected: it looks like time that has passed.
+ * The detected step back of the clock while no process ran, in ms. 0: no step was detected.
+ * Negative: the clock was set back by at least this amount. The exact amount is unknown, because
+ * the length of the downtime is unknown. A step forward can't be detected: it looks like time that
+ * has passed.
  * @param lastMs `steadyMs` of the last reading of any process.
  */
 export const stepBackSince = (lastMs: number, now: ClockReading): number =>
@@ -58,8 +59,9 @@ export const nextBaseline = (before: ClockReading, now: ClockReading): ClockRead
 
 /**
  * Returns the part of a clock step that no process has recorded yet, in ms. If this process saw no
- * step, returns 0, even if another process recorded one. Otherwise, two processes that disagree
- * (for example because one was suspended) would undo each other's records forever.
+ * step, returns 0, even if another process recorded one. Without this rule, two processes that
+ * measure different steps (for example because one process was suspended) would undo each other's
+ * records forever.
  */
 export function unrecordedStep(before: ClockReading, now: ClockReading): number {
   if (stepBetween(before, now) === 0) return 0;

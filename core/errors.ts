@@ -22,8 +22,8 @@ export class InvalidRequest extends ForgeError {
 }
 
 /**
- * 404 `<thing>_not_found`. Also for things of another tenant, so that callers can't find out that
- * they exist.
+ * 404 `<thing>_not_found`. Also thrown for an object of another tenant, so that the caller can't
+ * learn that the object exists.
  */
 export class NotFound extends ForgeError {
   override readonly name = "NotFound";

@@ -6,8 +6,8 @@ export const timestamp = z.string().meta({ format: "date-time" });
 const isInCalendar = (year: number): boolean => year >= 1 && year <= 9999;
 
 /**
- * A time in a request, converted to UTC: Postgres rejects offsets of 16 hours or more, and the year
- * 0.
+ * A time in a request. Converted to UTC, because Postgres rejects offsets of 16 hours or more. The
+ * year must be 1 to 9999: Postgres rejects the year 0.
  */
 export const givenTime = z.iso
   .datetime({ offset: true })

@@ -1,6 +1,6 @@
 /**
- * Signal: something changed in Postgres, read it again. It has no payload. Its name must not change,
- * because running workflows wait for a signal with this name.
+ * Signal: something changed in Postgres, read it again. It has no payload. Its name must not
+ * change, because running workflows wait for a signal with this name.
  */
 export const WAKE_SIGNAL = "nudge";
 
@@ -32,7 +32,7 @@ export function attemptOfActivityId(activityId: string): number | undefined {
 }
 
 /**
- * Type of an activity's failure: the activity waits for an event, and Temporal retries it until the
- * event has happened. This is not an error.
+ * Failure type of an activity that waits for an event. Temporal retries the activity until the
+ * event has happened. The failure does not indicate an error.
  */
 export const NOT_YET = "not_yet";

@@ -32,7 +32,7 @@ async function violationsOf(stack: Stack): Promise<string[]> {
  */
 async function main(): Promise<void> {
   const home = resolve(process.env.FORGE_HOME ?? ".forge", "demo");
-  // End processes of an earlier demo that was killed, before its files are removed.
+  // A demo that was killed may have left processes running. End them before removing its files.
   endOrphans(home);
   rmSync(home, { recursive: true, force: true });
   const stack = new Stack({ home, agents: 1, env: FAST_FLEET });

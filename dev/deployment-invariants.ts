@@ -10,8 +10,8 @@ import { compareWorkflow } from "./compare-workflow";
 import { inParallel } from "./in-parallel";
 
 /**
- * SQL: by how much the database's clock was set back in total. Because of this, the recorded time
- * of an event may be earlier than that of a previous event, by at most this interval.
+ * SQL: the total interval by which the database's clock has been set back. An event may be recorded
+ * with a time before that of an earlier event, but the difference is at most this interval.
  */
 const SET_BACK =
   "(select coalesce(sum(-by_s), 0) * interval '1 second' from clock_steps where by_s < 0)";
@@ -20,17 +20,18 @@ const servedFor = (p: string): string =>
   `tstzrange(${p}.serving_at, case when ${p}.ended_at is not null then greatest(${p}.ended_at, ${p}.serving_at) end)`;
 
 /**
- * SQL condition: the database's clock was set back, and may have shown all times of a range twice.
- * Two placements whose recorded times overlap in this range may then have served one after the
- * other. Assumes that a change of the clock is recorded within a minute.
+ * SQL condition: whether the database's clock may have shown the whole time range `times` twice,
+ * because it was set back. If so, two placements whose recorded times overlap in this range may in
+ * fact have served one after the other. Assumes that a change of the clock is recorded within a
+ * minute.
  */
 const mayBeRepeatedTimes = (times: string): string => `exists (
   select from clock_steps where by_s < 0
     and tstzrange(seen_at - interval '1 minute', seen_at - make_interval(secs => by_s::float8)) @> (${times}))`;
 
 /**
- * Each statement finds invalid states of deployments. It must find none, even while jobs are in
- * progress.
+ * Each statement selects invalid states of deployments. None of the statements may return a row,
+ * even while jobs are in progress.
  */
 export const IMPOSSIBLE_DEPLOYMENTS: Record<string, string> = {
   "D1 a completed deploy job without its deployment, or the reverse": `
@@ -92,8 +93,8 @@ interface ClosedRow extends BillingRow {
 
 /**
  * Checks D2 for deployments that are no longer active: the bill must be for the time from the
- * result of the deploy job to the stop request. If the database's clock was set forward or back in
- * between, the bill must not include that change.
+ * result of the deploy job to the stop request. Changes of the database's clock in this time must
+ * not affect the bill.
  */
 export async function recomputeAccruals(pool: pg.Pool): Promise<string[]> {
   const closed = await all<ClosedRow>(

@@ -21,8 +21,8 @@ interface Place {
 }
 
 /**
- * Compares the files that Forge writes with the database: none may differ, be missing or be left
- * over.
+ * Compares Forge's files with the rows that describe them in the database. No file may be missing,
+ * differ from its row, or exist without a row.
  */
 export async function compareFiles(place: Place): Promise<string[]> {
   return [...(await compareManifests(place)), ...(await compareBills(place))];
@@ -94,7 +94,7 @@ async function compareBills({ pool, store }: Place): Promise<string[]> {
   return [...differing, ...leftOver.map((key) => `I2 a billing file without a record: ${key}`)];
 }
 
-/** Undefined if there is no such file, or if it is not JSON. */
+/** Returns undefined if the file can't be read or is not JSON. */
 const readJson = async (store: ObjectStore, key: string): Promise<unknown> => {
   try {
     return JSON.parse(await text(store.read(key)));

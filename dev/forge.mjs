@@ -72,7 +72,7 @@ function install() {
   });
 }
 
-/** Same as in dev/stack/paths.ts, which is not built yet. */
+/** Same as `cacheDir` in dev/stack/paths.ts, which is not built when this script starts. */
 const cacheDir = () =>
   process.env.FORGE_CACHE_DIR ??
   join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "forge");
@@ -183,7 +183,7 @@ function buildSdk() {
   });
 }
 
-/** Runs a built command and exits with its code. Forwards signals to it. */
+/** Runs a built command and exits with its code. Forwards SIGTERM to it. */
 function runBuilt(script) {
   const program = join(root, "dist/dev", script);
   const child = spawn(process.execPath, ["--enable-source-maps", program, ...args], {

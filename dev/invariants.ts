@@ -23,11 +23,12 @@ interface World {
 }
 
 /**
- * Checks the invariants of docs/architecture.md on a database at rest: no job is in progress,
- * except one that waits to place a live deployment again.
+ * Checks the invariants of docs/architecture.md. Call it when no job or pipeline is in progress,
+ * except jobs that place a live deployment again.
  *
- * @param closed ids of jobs' workflows that an earlier call has found closed with the right status.
- *   This call skips these workflows, even if one wrongly ran again, and adds ids to the set.
+ * @param closed ids of jobs' workflows that an earlier call found closed with the right status.
+ *   This call skips these workflows, so it misses a workflow that has wrongly run again. The call
+ *   adds the ids of the other workflows that it finds closed with the right status.
  * @returns one line per violation; an empty list if all invariants hold.
  */
 export async function checkInvariants(
@@ -56,7 +57,10 @@ export async function checkInvariants(
   return found;
 }
 
-/** SQL: makes the statement after it read archived jobs and attempts, too, where it says `jobs` and `attempts`. */
+/**
+ * SQL `with` clause: in the statement that follows, `jobs` and `attempts` include archived jobs and
+ * their attempts.
+ */
 const WITH_ARCHIVED = `with jobs as ${ALL_JOBS}, attempts as ${ALL_ATTEMPTS}`;
 
 /** Each statement finds invalid states. */
@@ -78,8 +82,8 @@ const IMPOSSIBLE: Record<string, string> = {
     select b.job_id, a.manifest->'num_rows' as manifest, counted.rows as billed
     from billing_records b join artifacts a using (job_id)
     join attempts won on won.job_id = b.job_id and won.attempt = b.attempt, lateral (
-      -- If the worker reported no rows, the bill is for the rows of a dataset that the job read, or
-      -- else for the rows of the job's own artifact.
+      -- If the worker reported no rows, the bill counts the rows of the dataset that the job read.
+      -- If the job read no dataset, the bill counts the rows of the job's own artifact.
       select (last->'usage'->>'rows_processed')::numeric as rows, array(
         select (source.manifest->>'num_rows')::numeric from artifacts source
         where source.user_id = b.user_id and coalesce(source.given_id, source.artifact_id)
@@ -96,7 +100,7 @@ const IMPOSSIBLE: Record<string, string> = {
     select job_id from billing_records b join jobs using (job_id)
     where status <> 'completed' and (
       not exists (select from jsonb_array_elements(b.attempts) a where (a->>'billed')::boolean)
-      -- An operator ended a job whose attempt completed: such a job is not billed.
+      -- An operator can fail a job after its attempt completed. Such a job must have no bill.
       or exists (select from attempts a where a.job_id = b.job_id and a.outcome = 'completed'))`,
   "I3 a job that has ended keeps an artifact's id without the artifact": `
     select job_id, given_id from artifacts join jobs using (job_id)
@@ -190,9 +194,9 @@ const HOURS_ON_NO_LINE = `
     and not exists (select from billing_records b where b.job_id = j.job_id and b.state = 'accruing')`;
 
 /**
- * Finds jobs for which the hours on billing lines, billed and unbilled, differ from the hours of
- * the attempts. An attempt's hours are the smaller of the reported and the measured hours, or the
- * measured hours if the worker reported none.
+ * Finds jobs whose billing lines and attempts have different totals of GPU hours. The hours of a
+ * line are its billed plus its unbilled hours. The hours of an attempt are the smaller of the
+ * reported and the measured hours, or the measured hours if the worker reported none.
  */
 const HOURS_DIFFER = `
   select j.job_id, used.hours as used, noted.hours as noted from jobs j, lateral (
@@ -208,7 +212,7 @@ async function recomputeBills({ pool }: World): Promise<string[]> {
   return differences.map((difference) => `I2 ${difference}`);
 }
 
-/** Checks I6: the result of every job's workflow agrees with the job within 60 s. */
+/** Checks I6: within 60 s, the workflow of every ended job has closed with the job's status. */
 async function compareWithTemporal(
   { pool, temporal }: World,
   closed: Set<string>,

@@ -16,8 +16,9 @@ function wholeNumber(name: string, byDefault: number): number {
 }
 
 /**
- * Makes ~/.ssh the SSH key directory of the stack's local user, by a link. Does nothing if that
- * directory exists, or if FORGE_SSH_KEY_DIR is set.
+ * Makes ~/.ssh the SSH key directory of the stack's local user: creates the key directory as a
+ * symbolic link to ~/.ssh. Does nothing if the key directory already exists, if there is no ~/.ssh,
+ * or if FORGE_SSH_KEY_DIR is set.
  */
 function linkSshKeys(home: string): void {
   const own = join(homedir(), ".ssh");

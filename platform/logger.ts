@@ -2,7 +2,10 @@ import pino from "pino";
 
 export type Logger = pino.Logger;
 
-/** Keeps only the fields below: a Postgres error also has the refused row, which is user data. */
+/**
+ * Logs only the type, message, stack and code of an error. A Postgres error also contains the
+ * refused row, which is user data.
+ */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const code = "code" in error ? { code: error.code } : {};

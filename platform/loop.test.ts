@@ -5,7 +5,7 @@ import { Metrics } from "./metrics/metrics";
 import { createPool } from "./postgres/pool";
 
 const logger = createLogger("silent");
-/** Never connects, because no test sends it a query. */
+/** This pool never connects, because no test sends a query to it. */
 const pool = createPool({ connectionString: "postgres://nowhere", max: 1, timeoutMs: 1 }, logger);
 
 test("a failed run is counted as a failure, and the loop continues", async () => {

@@ -25,7 +25,7 @@ function safeJson(text: string): unknown {
   }
 }
 
-/** Identifies the outbox entry of an attempt's outcome that was just committed. */
+/** Identifies an outbox entry that holds an attempt's outcome. The entry was just committed. */
 export interface OutcomeKey {
   topic: "outcome";
   jobId: string;
@@ -33,7 +33,10 @@ export interface OutcomeKey {
   outcome: Outcome;
 }
 
-/** Identifies a job's outbox entry that was just committed. The entry `start` starts the job's workflow. */
+/**
+ * Identifies a job's outbox entry that was just committed. An entry with topic `start` starts the
+ * job's workflow.
+ */
 export type JobEntryKey = { topic: "start"; jobId: string } | OutcomeKey;
 
 interface SignalEvents {
@@ -44,26 +47,27 @@ interface SignalEvents {
   queue: [group?: string];
   /** These workers have an assignment to fetch, or another message waiting. */
   assigned: [workerIds: string[]];
-  /** These keys are no longer valid. */
+  /** These API keys are no longer valid. */
   revoked: [keyIds: string[]];
   /**
-   * A job's outbox entry was committed. Sent only in the committing process. The transaction has leased the entry for
-   * that process, so no other process may deliver it for the next seconds.
+   * A job's outbox entry was committed. Sent only in the committing process. The transaction has
+   * leased the entry to that process, so no other process delivers it for the next seconds.
    */
   outbox: [key: JobEntryKey];
   /**
-   * Wake this pipeline's workflow. Sent only in the committing process. As with `outbox`, the transaction has leased
-   * the wake for that process.
+   * A request to wake this pipeline's workflow was committed. Sent only in the committing process.
+   * As with `outbox`, the transaction has leased the delivery to that process.
    */
   pipeline: [pipelineId: string];
   /**
-   * Wake this deployment's workflow. Sent only in the committing process. The transaction has not leased the wake, so
-   * the courier must lease the wake before the delivery.
+   * A request to wake this deployment's workflow was committed. Sent only in the committing
+   * process. The transaction has not leased the delivery, so the outbox courier must take the lease
+   * first.
    */
   deployment: [deploymentId: string];
   /**
-   * The connection for notifications was opened, again or for the first time. Until then, signals
-   * of other processes may have been missed.
+   * This process receives notifications, for the first time or again after a lost connection. It
+   * may have missed earlier signals of other processes.
    */
   reconnected: [];
 }
@@ -101,8 +105,8 @@ export class Signals extends EventEmitter<SignalEvents> {
   }
 
   /**
-   * Wakes the scheduler of this process only. Every process has a scheduler, and one of them is
-   * enough.
+   * Wakes the scheduler of this process only. Other processes have schedulers too, but any one
+   * scheduler is enough.
    */
   queueChanged(group?: string): void {
     this.emit("queue", group);
@@ -114,7 +118,10 @@ export class Signals extends EventEmitter<SignalEvents> {
     this.assigned(workerIds);
   }
 
-  /** Notifies other processes only. The assigning process wakes its own waiting polls itself. */
+  /**
+   * Wakes the waiting polls of these workers in other processes only. The process that made the
+   * assignment wakes its own waiting polls itself.
+   */
   assigned(workerIds: string[]): void {
     for (const workerId of workerIds) this.assignedHere.add(workerId);
     if (!this.stopped) this.flush ??= setTimeout(() => void this.notify(), COALESCE_MS);
@@ -130,8 +137,9 @@ export class Signals extends EventEmitter<SignalEvents> {
 
   private async notify(): Promise<void> {
     this.flush = undefined;
-    // NOTIFY carries at most 8,000 bytes, so send at most 50 workers. The schedulers of the other processes find the
-    // assignments of the remaining workers in their next check of all waiting polls.
+    // NOTIFY carries at most 8,000 bytes, so send at most 50 workers. The schedulers of the other
+    // processes find the assignments of the remaining workers in their next check of all waiting
+    // polls.
     const assigned = [...this.assignedHere].slice(0, 50);
     this.assignedHere.clear();
     await this.notifyOthers({ assigned });

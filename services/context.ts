@@ -22,12 +22,14 @@ import { MeasuringSlots } from "./jobs/measuring-slots";
 import { StartPace } from "./jobs/start-pace";
 
 /**
- * How many activities of jobs, pipelines and deployments a process runs at a time. Temporal's local activities have a
- * separate limit with the same value.
+ * How many activities of jobs, pipelines and deployments a process runs at a time. Temporal's local
+ * activities have a separate limit with the same value.
  */
 export const ACTIVITY_SLOTS = 50;
 
-/** Everything that a handler, an activity or a loop may use. Passed as an argument, never global. */
+/**
+ * Everything that a handler, an activity or a loop may use. Passed as an argument, never global.
+ */
 export interface Context {
   config: Config;
   logger: Logger;
@@ -42,9 +44,9 @@ export interface Context {
   tables: Tables;
   signals: Signals;
   /**
-   * A client on the connection of this process's Temporal worker; undefined while that worker does not run. If this
-   * client starts a workflow, Temporal's response contains the workflow's first task, and the worker runs the task
-   * without polling for it (eager start).
+   * A client on the connection of this process's Temporal worker; undefined while that worker does
+   * not run. If this client starts a workflow, Temporal's response contains the workflow's first
+   * task, and the worker runs the task without polling for it (eager start).
    */
   workerTemporal: { client: Client | undefined };
   metrics: Metrics;
@@ -61,8 +63,8 @@ export interface Context {
   budgetMutex: KeyedMutex;
   startPace: StartPace;
   /**
-   * Tenants that this process knows to have a budget. A budget is never deleted, so entries stay valid. For all other
-   * tenants, the database says whether they have one.
+   * Tenants that this process knows to have a budget. A budget is never deleted, so entries stay
+   * valid. For all other tenants, the database says whether they have one.
    */
   tenantsWithBudget: Set<string>;
 }

@@ -20,7 +20,10 @@ import { Reconciler } from "./temporal/reconciler";
 
 /** The background loops of a process. */
 export interface Loops {
-  /** The routes of workers (agent-bridge) use these four objects directly. */
+  /**
+   * The worker routes (agent-bridge) use `scheduler`, `longPolls`, `samples` and `metrics`
+   * directly.
+   */
   scheduler: Scheduler;
   longPolls: LongPolls;
   samples: SamplesWriter;
@@ -28,8 +31,8 @@ export interface Loops {
   /** Run in every process. */
   components: Component[];
   /**
-   * Run only in processes that serve the routes of workers. Other processes receive no requests of workers, so they
-   * have no reports of workers to write, and can't judge which workers are silent.
+   * Run only in processes that serve the worker routes. Other processes receive no requests from
+   * workers, so they have no worker reports to write and can't detect silent workers.
    */
   watch: Component[];
 }

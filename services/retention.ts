@@ -12,15 +12,15 @@ import { LoopComponent } from "./loop-component";
 const ROWS = 10_000;
 const ARTIFACTS = 100;
 /**
- * The loop runs once per this many intervals of the file sweeper. Retention periods are in days, so rare runs are
- * enough.
+ * The interval between two retention runs is the file sweeper's interval times this number.
+ * Retention periods are in days, so rare runs are enough.
  */
 const SWEEPS = 10;
 
 /**
- * Deletes rows whose retention period is over, and marks expired artifacts as deleted. The file sweeper
- * (file-sweeper.ts) removes the artifacts' files later, so an unavailable store does not block retention. The tasks are
- * independent: if one fails, the others still run.
+ * Deletes rows whose retention period is over, and marks expired artifacts as deleted. The file
+ * sweeper (file-sweeper.ts) removes the artifacts' files later, so an unavailable store does not
+ * block retention. The tasks are independent: if one fails, the others still run.
  */
 export class Retention extends LoopComponent {
   constructor(ctx: Context) {
@@ -45,8 +45,8 @@ export class Retention extends LoopComponent {
   }
 
   /**
-   * Applies the retention rules of all tenants: marks artifacts that are too old as deleted. Skips artifacts that are
-   * still in use; the next run checks them again.
+   * Applies the retention rules of all tenants: marks artifacts that are too old as deleted. Skips
+   * artifacts that are still in use; the next run checks them again.
    */
   private async applyTenantRules(): Promise<void> {
     const { pool, logger } = this.ctx;
@@ -64,8 +64,9 @@ export class Retention extends LoopComponent {
   }
 
   /**
-   * Runs a transaction that deletes by age, measured with the database's clock. While it is unknown whether that clock
-   * was set forward or back, throws instead: a clock that is ahead would delete data too early.
+   * Runs a transaction that deletes data by its age, according to the database's clock. Throws if
+   * it is unknown whether that clock was set forward or back: with a clock that is ahead, the
+   * transaction would delete data too early.
    */
   private async withKnownClock<T>(work: (db: Queryable) => Promise<T>): Promise<T> {
     return await this.ctx.clockWatch.transaction(work, { requireKnownClock: true });

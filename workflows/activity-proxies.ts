@@ -3,8 +3,8 @@ import type { Activities } from "../activities";
 
 /**
  * Retries forever, except after a failure that the activity itself marks as non-retryable. Other
- * failures are usually temporary: Postgres or the store is down, or the activity waits for an
- * event. A workflow must not end because its outcome could not be written.
+ * failures are usually temporary: Postgres or the store is down, or an event that the activity
+ * needs has not happened yet. A workflow must not end because its outcome could not be written.
  */
 export const unlimitedRetries = {
   initialInterval: "500ms",
@@ -23,9 +23,9 @@ export const regularActivities = proxyActivities<Activities>({
 
 /**
  * Activities that run inside the workflow task. They have few retries, because each failure adds to
- * the history. They have no time-out for a single try (`startToCloseTimeout`): the SDK retries
- * after such a time-out, even if the try took all of `scheduleToCloseTimeout`, and the workflow
- * would wait three times as long.
+ * the history. They have no time-out for a single try (`startToCloseTimeout`). With this time-out,
+ * the SDK would retry even after `scheduleToCloseTimeout` has passed, and the workflow would wait
+ * three times as long.
  */
 export const localActivities = proxyLocalActivities<Activities>({
   scheduleToCloseTimeout: "5s",

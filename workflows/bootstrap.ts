@@ -22,8 +22,9 @@ const statusActivities = proxyActivities<Activities>({
 });
 
 /**
- * Sets up a machine as a worker, step by step (spec.md 3.2). A step is retried after a transient
- * error, and after its process died, which Temporal detects by missing heartbeats.
+ * Sets up a machine as a worker, step by step (spec.md 3.2). Temporal retries a step after a
+ * transient error, and also if the process that runs the step dies. Temporal detects a dead process
+ * by missing heartbeats.
  */
 export async function bootstrapWorkflow(input: BootstrapInput): Promise<BootstrapEnd> {
   await statusActivities.beginBootstrap(input);

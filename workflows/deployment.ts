@@ -21,7 +21,7 @@ import { runChildJob } from "./child-job";
 const wake = defineSignal(WAKE_SIGNAL);
 
 /**
- * Runs one deployment, from its first server to the end of its last.
+ * Runs one deployment, from the start of its first server to the end of its last server.
  *
  *   status          the workflow
  *   active          keeps the desired number of servers: a job replaces each lost placement
@@ -77,8 +77,8 @@ async function runPlacementJob({ placement, userId, ...input }: PlacementJob): P
   try {
     await regularActivities.awaitJobEnd({ jobId: input.jobId });
   } catch (error) {
-    // The job is not in the database, which was restored to an earlier state. Continue with that
-    // state.
+    // The job is missing, because the database was restored to an earlier state. The next
+    // `lookAfterDeployment` decides from that state.
     if (!(error instanceof ActivityFailure)) throw error;
   }
 }

@@ -34,17 +34,19 @@ const longRunning = proxyActivities<Activities>({
  * Runs one job, from its first attempt to its final status (spec.md 3.1).
  *
  *   attempt n ends as      then
- *   completed              bill, then manifest, registry and `completed` as the last write
- *   failed, retryable      attempt n+1 if any is left, else `failed` (job_error)
- *   failed                 `failed` (job_error, or the attempt's own code)
- *   worker_lost            attempt n+1 if any is left, else `failed` (worker_lost)
- *   timeout, cancelled     `failed`, which the database usually has already
+ *   completed              writes the bill, then the manifest, then the registry entry together
+ *                          with `completed`
+ *   failed, retryable      queues attempt n+1; if none is left, writes `failed` (job_error)
+ *   failed                 writes `failed` (job_error, or the attempt's own code)
+ *   worker_lost            queues attempt n+1; if none is left, writes `failed` (worker_lost)
+ *   timeout, cancelled     writes `failed` if the database does not have this status yet
  *
  * If the final writes keep failing, an operator can end the job as `failed` (forge-server jobs
  * end).
  *
  * A failed job also fails its workflow, so that operators find it by ExecutionStatus. Cancelling
- * the workflow in Temporal's UI cancels the job as its user would and has no other effect here.
+ * the workflow in Temporal's UI has the same effect as a cancel request of the job's user. The
+ * workflow still runs until the job has ended.
  */
 export async function jobWorkflow(input: JobWorkflowInput): Promise<JobEnd> {
   return await runJob(input, awaitAttempt);
@@ -87,9 +89,10 @@ const isDatabaseBehind = (error: unknown): boolean =>
   error.cause.type === DATABASE_BEHIND;
 
 /**
- * Continues with the database's current state, in a new run of this workflow. If the workflow
- * failed instead, it could stay failed although a late activity completes the job. The new run does
- * not insert the job's row again: if the row is lost, too, the new run fails.
+ * Continues as a new run of this workflow, from the database's current state. The workflow must not
+ * fail here: an activity that is still running could complete the job, but the workflow would stay
+ * failed. The input of the new run has no `fromStep`, so the new run never inserts the job's row.
+ * If the database has lost this row, the new run fails.
  */
 async function startOver({ jobId, maxAttempts, requestId }: JobWorkflowInput): Promise<never> {
   log.warn("the database has lost a change; starting over", {
@@ -129,10 +132,10 @@ async function runAttempts(input: JobWorkflowInput, awaitReport: AwaitAttempt): 
 }
 
 /**
- * Waits for an attempt to end. The courier completes the activity by its id, which is unique per
- * attempt. While the job waits in a long queue, the activity times out and is retried. Each retry
- * reads the attempt again, in case the process of an earlier try was killed before it read the
- * attempt.
+ * Waits for an attempt to end. After the end, the courier (services/outbox) completes the activity
+ * by its id, which is unique per attempt. If the attempt takes longer than the time-out, Temporal
+ * retries the activity. Each try reads the attempt from the database again, because the process of
+ * an earlier try may have been killed before it read the attempt.
  */
 async function awaitAttempt(job: AttemptInput): Promise<AttemptReport> {
   const { awaitAttempt } = proxyActivities<Activities>({

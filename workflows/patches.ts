@@ -1,11 +1,10 @@
 import { patched, workflowInfo } from "@temporalio/workflow";
 
 /**
- * Patches of the workflow code. Each patch takes two releases: the first contains the new code, and
- * the second activates it. The reason: executions live for weeks, so during a rollout or after a
- * rollback, the first release must be able to continue executions that the second one started.
- * Earlier releases can't continue these. Remove a patch when no execution that started without it
- * is left.
+ * Patches of the workflow code. Each patch takes two releases: release N contains the new code, and
+ * release N+1 activates it. Executions live for weeks. So during a rollout or after a rollback,
+ * release N must be able to continue executions that release N+1 started. Releases before N can't.
+ * Remove a patch only after all executions that started without this patch have closed.
  */
 const PATCHES = {
   /**

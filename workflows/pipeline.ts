@@ -23,11 +23,13 @@ const wake = defineSignal(WAKE_SIGNAL);
 const approve = defineUpdate<{ step: string; approved: boolean }, [ApproveRequest]>(APPROVE_UPDATE);
 
 /**
- * Runs a pipeline from its first step to its end. A resumed pipeline is another execution.
+ * Runs a pipeline from its first step to its end. Resuming an ended pipeline usually starts another
+ * execution of this workflow.
  *
- * Approvals and cancellations are stored in Postgres, and the wake signal tells the workflow to
- * read them. So they have the same effect over HTTP and through Temporal. HTTP accepts them even
- * while Temporal is down. Cancelling the workflow in Temporal's UI cancels the pipeline.
+ * Postgres stores all approvals and cancellations, and the wake signal tells the workflow to read
+ * them. So an approval or cancellation has the same effect if it is sent over HTTP or through
+ * Temporal. The HTTP API accepts both even while Temporal is down. Cancelling the workflow in
+ * Temporal's UI cancels the pipeline.
  */
 export async function pipelineWorkflow(input: PipelineWorkflowInput): Promise<PipelineEnd> {
   let wakes = 0;
@@ -54,7 +56,8 @@ export async function pipelineWorkflow(input: PipelineWorkflowInput): Promise<Pi
       const end = await current.execute();
       await condition(allHandlersFinished);
       if (end.status === "superseded") continue;
-      // `none`: the wake signal came, but no other run has begun. Keep the end of the last run.
+      // The status `none` means: a wake signal arrived, but no other run has begun. In this case,
+      // keep the end of the last run.
       last = end.status === "none" && last && isPatched("lastEndCounts") ? last : end;
       // If a wake signal came during the run, look for another run: the signal may mean that the
       // pipeline was resumed after the run's last write.

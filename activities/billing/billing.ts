@@ -44,10 +44,10 @@ interface WrittenBill {
 }
 
 /**
- * Writes the job's billing record with the rate card pinned at submission, and stores the
- * measurement of the job's output for the manifest. Idempotent: only the first call writes both.
- * Does not bill a deployment's lifetime, which is billed when the deployment stops
- * (services/deployments/stop-deployment.ts).
+ * Writes the job's billing record with the rate card pinned at submission. Also stores the
+ * measurement of the job's output, which the manifest uses. Idempotent: if the job has a record,
+ * writes nothing and returns that record. A deployment's lifetime is billed later, when the
+ * deployment stops (services/deployments/stop-deployment.ts).
  */
 export async function billJob(
   ctx: Context,
@@ -64,17 +64,18 @@ export async function billJob(
 }
 
 /**
- * Writes a failed job's billing record. If the job is not billed, writes a billing line that has
- * only the job's GPU hours.
+ * Writes a failed job's bill: a billing record or, if none of the job's attempts is billed, only a
+ * billing line with the job's GPU hours.
  * @returns the record, if the job has one.
  */
 type FailedBill = (db: Queryable) => Promise<BillingRow | undefined>;
 
 /**
- * Prepares the bill of a job that has failed or is about to, and returns the function that writes
- * the bill. The bill is a record if the operator bills the outcome of at least one attempt;
- * otherwise it is a line that only has the job's GPU hours. Returns undefined if there is nothing
- * to write, for example for a job that was never assigned to a worker.
+ * Prepares the bill of a job that has failed or is about to fail, and returns the function that
+ * writes the bill. FORGE_BILL_OUTCOMES decides which attempts are billed, by their outcome. If at
+ * least one attempt is billed, the bill is a billing record. Otherwise, the bill is a billing line
+ * with only the job's GPU hours. Returns undefined if there is nothing to write, for example for a
+ * job that was never assigned to a worker.
  *
  * The bill covers only the attempts in the database. After a restore, the database may lack an
  * attempt that the workflow knows: that attempt is not billed.
@@ -108,8 +109,8 @@ export async function draftFailedBill(
 }
 
 /**
- * Bills a job that has failed, in the database only. The caller writes the bill's file, or removes
- * an outdated one. Idempotent.
+ * Writes the bill of a failed job to the database. The caller must then update the file of the
+ * billing record in the object store. Idempotent.
  *
  * @returns the record, if there is one.
  */
@@ -118,13 +119,14 @@ export async function billFailedJob(ctx: Context, jobId: string): Promise<Billin
   return await write?.(ctx.pool);
 }
 
-/** Longest wait for the removal of a file that usually does not exist. */
+/** Maximum wait for the removal of a billing record's file (see `syncFailedRecordFile`). */
 const REMOVAL_MS = 3_000;
 
 /**
- * Writes the file of a failed job's billing record. If the job has no record, removes the file: the
- * database may have lost the record of an existing file. Waits for the removal at most REMOVAL_MS,
- * and ignores its failure, because the file sweeper removes the file later.
+ * Writes the file of a failed job's billing record. If the job has no record, removes the file
+ * instead: the database may have lost a record whose file was already written. The removal
+ * must not delay the activity, so this function waits for it at most REMOVAL_MS. A failed removal
+ * is ignored, because the file sweeper removes the file later.
  */
 export async function syncFailedRecordFile(
   ctx: Context,
@@ -190,8 +192,8 @@ function draftRecord(
 }
 
 /**
- * Describes the work of the last attempt only: that attempt either repeated the work of the earlier
- * attempts, or its reported numbers include their work.
+ * Describes the work of the last attempt only, so that no work is counted twice. The last attempt
+ * has repeated the work of the earlier attempts, or its reported numbers include that work.
  */
 function describeWork(
   { job_type: type, payload, attempts }: BillableRow,

@@ -22,7 +22,7 @@ import { listUnneededJobs } from "../../services/deployments/placement-jobs";
 import { listPlacements } from "../../services/deployments/placements";
 import { stopDeployment } from "../../services/deployments/stop-deployment";
 import { cancelJob } from "../../services/jobs/cancel-job";
-import { gone, notYet, requireJob } from "../context";
+import { missingFromDatabase, notYet, requireJob } from "../context";
 
 export function createDeploymentActivities(ctx: Context) {
   return {
@@ -35,7 +35,7 @@ export function createDeploymentActivities(ctx: Context) {
       deploymentId,
     }: DeploymentWorkflowInput): Promise<DeploymentAction> {
       const deployment = await findDeployment(ctx.pool, deploymentId);
-      if (!deployment) throw gone(`deployment ${deploymentId}`);
+      if (!deployment) throw missingFromDatabase(`deployment ${deploymentId}`);
       if (deployment.status === "stopped") {
         await writeStoppedManifest(ctx, deployment);
         return { isOver: true };
@@ -44,7 +44,8 @@ export function createDeploymentActivities(ctx: Context) {
         await cancelJob(ctx, jobId, null, "deployment");
       }
       if (deployment.status === "active") return await keepServers(ctx, deploymentId);
-      // The stop has closed the bill: replace the bill's file, which still shows the open bill.
+      // The stop has made the billing record final. Rewrite the record's file, which may still have
+      // the earlier content.
       await syncRecordFile(ctx, deployment);
       const isOver = await markStopped(ctx.pool, deploymentId);
       if (!isOver) return { isOver };
@@ -53,14 +54,14 @@ export function createDeploymentActivities(ctx: Context) {
       return { isOver };
     },
 
-    /** Stops the deployment as its user would, after a cancel in Temporal's UI. Idempotent. */
+    /** Stops the deployment after its workflow was cancelled in Temporal's UI. Idempotent. */
     async stopDeployment({ deploymentId }: DeploymentWorkflowInput): Promise<void> {
       await stopDeployment(ctx, deploymentId, null, "temporal");
     },
 
     /**
-     * Waits for a job whose workflow another caller started: fails, and is retried, until the job
-     * has ended.
+     * Waits for the end of a job whose workflow was started by another caller. Throws a retryable
+     * error until the job has ended.
      */
     async awaitJobEnd({ jobId }: Pick<PlacementJob, "jobId">): Promise<void> {
       const job = await requireJob(ctx.pool, jobId);
@@ -70,9 +71,9 @@ export function createDeploymentActivities(ctx: Context) {
 }
 
 /**
- * Writes the final manifest of a stopped deployment: first the file, then the registry's row, so
- * that a final manifest in the row proves that the file was written. Replaces a final manifest that
- * has different values, because such a manifest describes a stop that the database has lost.
+ * Writes the final manifest of a stopped deployment: first the file, then the registry's row. So a
+ * final manifest in the row proves that the file was written. If a final manifest with other values
+ * exists, replaces it: that manifest describes an earlier stop, which the database has lost.
  */
 async function writeStoppedManifest(
   ctx: Context,
@@ -92,7 +93,7 @@ async function writeStoppedManifest(
     await putManifestFile(ctx, folder, stopped);
     await replaceStoppedManifest(ctx.pool, deploymentId, stopped);
   }
-  // Before the row was replaced, another process may have overwritten the file with the older
-  // manifest.
+  // Check the file only now, after the row is written. Before that, the row had an older manifest,
+  // and another process may have written that manifest to the file.
   await checkManifestFile(ctx, deploymentId, folder);
 }

@@ -202,11 +202,12 @@ async function appendAgentLog(ctx: Context, { worker, log, signal }: Step): Prom
 }
 
 /**
- * Secrets to redact: values of the agents' environment variables, selected by the variables' names.
+ * Returns the secrets to redact: the values of those agent environment variables whose names
+ * contain a word such as KEY or TOKEN.
  */
 const secretsOf = (ctx: Context): string[] =>
   Object.entries(ctx.config.bootstrap.environment)
-    .filter(([name, value]) => /KEY|SECRET|TOKEN|PASSWORD/.test(name) && value.length > 3)
+    .filter(([name, value]) => /KEY|SECRET|TOKEN|PASSW|CREDENTIAL/i.test(name) && value.length > 3)
     .map(([, value]) => value);
 
 /** Replaces the worker's key in one transaction, so that only one key is valid. */
@@ -217,11 +218,11 @@ async function mintKey(
   const { created, old } = await transaction(ctx.pool, async (db) => {
     await lockWorker(db, input.workerId);
     const worker = await requireWorker(db, input);
-    // This lock makes a concurrent revocation of the requesting key wait. The revocation then finds
-    // the new key and revokes it as well.
+    // `revokeKey` takes the same lock. If the key that requested this bootstrap is revoked now, the
+    // revocation waits for this transaction, finds the new key, and revokes it, too.
     await lockTenant(db, worker.user_id);
     const { added_by_key_id: requestedBy } = worker;
-    // Workers added under an earlier release have no requesting key. Their new key does not expire.
+    // A worker that an earlier release added has no `added_by_key_id`. Its new key never expires.
     const expiry = requestedBy === null ? null : await findExpiry(db, requestedBy);
     if (expiry === undefined) {
       const message = "the API key that requested this bootstrap was revoked or has expired";

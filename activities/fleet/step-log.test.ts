@@ -47,6 +47,17 @@ test("an endless line is cut, never within a secret, and in linear time", async 
   expect(overflows).toBe(0);
 });
 
+test.each([
+  ["a whole secret that ends like it begins", ["abcab"], "abcab"],
+  ["the beginnings of two secrets", ["xy1234", "1234xy1234"], "1234xy123"],
+])("a line that is cut after %s shows no part of it", async (_, secrets, end) => {
+  const log = open();
+  for (const secret of secrets) log.hide(secret);
+  log.add(`${"-".repeat(16 * 1024 - end.length)}${end}more\n`);
+  await log.close();
+  expect(written.replace("[redacted]", "")).toMatch(/^-+ … \[cut\]\n$/);
+});
+
 test("reports output beyond the limit and keeps no more of it", async () => {
   const log = open();
   for (let n = 0; n < 40; n++) log.add("z".repeat(1024 * 1024));

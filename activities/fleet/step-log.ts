@@ -8,8 +8,8 @@ const LAST_LINES = 8;
 /** Maximum length of a line, in characters. Longer lines are cut. */
 const MAX_LINE = 16 * 1024;
 /**
- * Maximum output of a step. None of our steps writes as much. If a machine sends more, the step is
- * stopped.
+ * Maximum output of a step, in bytes. The steps write much less. If a machine sends more, the step
+ * is stopped.
  */
 const MAX_BYTES = 32 * 1024 * 1024;
 
@@ -24,7 +24,7 @@ export class StepLog {
   private readonly timer: NodeJS.Timeout;
   private readonly secrets: string[];
 
-  /** @param onOverflow called when the output exceeds the limit, maybe several times. */
+  /** @param onOverflow called when the output exceeds the limit. It may be called several times. */
   constructor(
     private readonly ctx: Context,
     private readonly workerId: string,
@@ -36,7 +36,7 @@ export class StepLog {
     this.timer = setInterval(() => void this.flush(), FLUSH_MS);
   }
 
-  /** Redacts one more secret from now on. */
+  /** Adds a secret, which is redacted in all later lines. */
   hide(secret: string): void {
     this.secrets.push(secret);
   }
@@ -80,11 +80,17 @@ export class StepLog {
 
   private show(line: string): void {
     const isCut = line.length === MAX_LINE;
-    const text = isCut ? withoutPartialSecret(line, this.secrets) : line.trimEnd();
-    const shown = redact(text, this.secrets) + (isCut ? " … [cut]" : "");
+    const redacted = redact(line, this.secrets);
+    const shown = isCut ? `${this.withoutPartialSecret(redacted)} … [cut]` : redacted.trimEnd();
     this.unwritten += `${shown}\n`;
     if (shown !== "") this.last.push(shown);
     if (this.last.length > LAST_LINES) this.last.shift();
+  }
+
+  /** Removes the end of a cut line, which may be the beginning of a secret. */
+  private withoutPartialSecret(line: string): string {
+    const longest = Math.max(1, ...this.secrets.map(({ length }) => length));
+    return line.slice(0, line.length - longest + 1);
   }
 
   private flush(): Promise<void> {
@@ -100,14 +106,4 @@ export class StepLog {
     }
     return this.writing;
   }
-}
-
-/** If a cut line ends with the start of a secret, removes that start. */
-function withoutPartialSecret(line: string, secrets: string[]): string {
-  for (const secret of secrets) {
-    for (let length = secret.length - 1; length > 0; length--) {
-      if (line.endsWith(secret.slice(0, length))) return line.slice(0, -length);
-    }
-  }
-  return line;
 }

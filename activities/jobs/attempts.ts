@@ -22,7 +22,13 @@ import { failJob } from "../../services/jobs/fail-job";
 import { lockJob } from "../../services/jobs/jobs";
 import { removeEntriesOfJob } from "../../services/jobs/outbox-entries";
 import { billFailedJob, draftFailedBill, syncFailedRecordFile } from "../billing/billing";
-import { type AttemptInput, activityLogger, databaseBehind, gone, requireJob } from "../context";
+import {
+  type AttemptInput,
+  activityLogger,
+  databaseBehind,
+  missingFromDatabase,
+  requireJob,
+} from "../context";
 import { finishCompleted } from "./finish-job";
 
 export function createAttemptActivities(ctx: Context) {
@@ -31,16 +37,16 @@ export function createAttemptActivities(ctx: Context) {
    */
   async function readReport(input: AttemptInput): Promise<AttemptReport | null> {
     const row = await findAttemptState(ctx.pool, input.jobId, input.attempt);
-    if (!row) throw gone(`job ${input.jobId}`);
-    // If both have ended, return the attempt's end: the workflow then calls `failJob`, which bills a
-    // cancelled attempt if the operator bills those. A job's end would end the workflow at once,
-    // without a bill.
+    if (!row) throw missingFromDatabase(`job ${input.jobId}`);
+    // If both have ended, return the attempt's end. The workflow then makes the final writes
+    // (`finishJob` or `failJob`). If it received the job's end, the workflow would skip them.
     const ended = attemptEndOf(row);
     if (ended) return ended;
     const jobEnd = jobEndOf(row.job_status, row.job_error_code);
     if (jobEnd) {
-      // The job was cancelled between two attempts. Bill the earlier attempts here, because the
-      // workflow then ends without calling `failJob`.
+      // The job has ended, but this attempt has not. If the job has failed, it was cancelled after
+      // an earlier attempt. Bill the earlier attempts here, because the workflow ends without
+      // calling `failJob`.
       if (jobEnd.status === "failed") {
         const record = await billFailedJob(ctx, input.jobId);
         await syncFailedRecordFile(ctx, await requireJob(ctx.pool, input.jobId), record);
@@ -53,10 +59,10 @@ export function createAttemptActivities(ctx: Context) {
 
   return {
     /**
-     * First activity of a job that was submitted through the API. (The job of a pipeline step is
-     * inserted by its own workflow, which does not call this activity.) If the job is short, its
-     * attempt may have completed already. In that case, this activity makes the final writes, which
-     * saves a workflow task. If the final writes fail, the workflow repeats them.
+     * First activity of a job that was submitted through the API. Returns the same as `readReport`.
+     * If the attempt has already completed, as for a short job, this activity first makes the final
+     * writes, which saves a workflow task. If the final writes fail, the workflow repeats them. A
+     * pipeline step's job does not call this activity, because its workflow inserts the job itself.
      */
     async lookAtAttempt(input: AttemptInput): Promise<AttemptReport | null> {
       const end = await finishCompleted(ctx, input).catch((error: unknown) => {
@@ -79,10 +85,10 @@ export function createAttemptActivities(ctx: Context) {
     },
 
     /**
-     * Queues the given attempt of a job. Idempotent. The workflow calls this after a retryable end
-     * of the previous attempt. If that end is not retryable according to the database, the database
-     * has lost the end that the workflow knows: this activity then fails with DATABASE_BEHIND, and
-     * the workflow starts over.
+     * Queues the given attempt of a job. The workflow calls this after the previous attempt has
+     * ended with a retryable outcome. If the database has a non-retryable outcome instead, the
+     * database has lost the outcome that the workflow saw. This activity then fails with
+     * DATABASE_BEHIND, and the workflow starts over. Idempotent.
      */
     async queueAttempt(input: AttemptInput): Promise<void> {
       const job = await requireJob(ctx.pool, input.jobId);
@@ -93,7 +99,7 @@ export function createAttemptActivities(ctx: Context) {
       }
       const form = ARTIFACT_FORMS[job.job_type];
       const outputIds = {
-        // A job that places a deployment again uses the deployment's id in all its attempts.
+        // A job that places an existing deployment again keeps the deployment's id.
         [form.idField]: job.deployment_id ?? newId(form.idPrefix),
       };
       const queued = await transaction(ctx.pool, async (db) => {
@@ -116,9 +122,10 @@ export function createAttemptActivities(ctx: Context) {
      * Writes the final status `failed` with the error of the last attempt. In the same transaction,
      * writes the job's bill or, if the job is not billed, its GPU hours. Idempotent.
      *
-     * The attempt's end in the database decides whether and how the job fails. The workflow may
-     * know another end, which the database has lost. If the end in the database does not end the
-     * job, this activity fails with DATABASE_BEHIND, and the workflow starts over.
+     * Reads the attempt's end from the database to decide whether the job fails, and with which
+     * error. If the job still continues according to the database, the database has lost the end
+     * that the workflow saw. This activity then fails with DATABASE_BEHIND, and the workflow starts
+     * over.
      */
     async failJob(input: AttemptInput & { code: ErrorCode }): Promise<JobEnd> {
       const { jobId, attempt } = input;

@@ -39,7 +39,7 @@ export function createFinalActivities(ctx: Context) {
      * 3. in one SQL statement, insert the registry entry and set `completed`, so that a reader who
      *    sees `completed` finds everything else.
      *
-     * A job that an operator has ended stays ended. Idempotent: the same facts give the same bytes.
+     * A job that an operator has ended stays ended. Idempotent: a retry writes the same bytes.
      */
     async finishJob(input: AttemptInput): Promise<JobEnd> {
       return (await finishCompleted(ctx, input)) ?? (await finishPlacement(ctx, input));
@@ -63,23 +63,26 @@ export async function finishCompleted(
   if (facts.status === "completed") return { status: "completed" };
   const { metrics } = ctx;
   const measuring = measureInSlot(ctx, facts, prefixOf(facts));
-  const measured = await metrics.finishing("files", measuring);
+  const measured = await metrics.timeFinalWrite("files", measuring);
   const billing = billJob(ctx, input, facts, measured);
-  const { record: bill, isNew } = await metrics.finishing("bill", billing);
-  // If another run of this activity wrote the bill, read the facts again: the database may have
-  // been restored since they were read, and the bill may belong to another outcome of the attempt.
+  const { record: bill, isNew } = await metrics.timeFinalWrite("bill", billing);
+  // If another run of this activity has written the bill, read `facts` again, so that they match
+  // that bill. If the database was restored after the first read, the attempt may have got another
+  // outcome, and the other run may have billed the new outcome.
   if (!isNew) facts = await read();
   if (!facts) {
     throw new Error(`the database no longer has the outcome of attempt ${attempt} of ${jobId}`);
   }
-  // Use the measurement that was stored with the bill. If `facts` has none, use the measurement of
-  // this run. `facts` has none if this run wrote the bill after it had read `facts`, if an earlier
-  // release wrote the bill, or if the job has completed (this deletes the stored measurement).
+  // Prefer the measurement that was stored with the bill, because the bill is based on it.
+  // `facts.measured` is null in three cases:
+  // - this run wrote the bill after it had read `facts`;
+  // - an earlier release wrote the bill;
+  // - the job has completed, which deletes the stored measurement.
   const output = facts.measured ?? measured;
   const prefix = prefixOf(facts);
-  const manifest = await metrics.finishing("manifest", makeManifest(ctx, facts, bill, output));
+  const manifest = await metrics.timeFinalWrite("manifest", makeManifest(ctx, facts, bill, output));
   const stored = Promise.all([putManifestFile(ctx, prefix, manifest), putRecordFile(ctx, bill)]);
-  await metrics.finishing("store", stored);
+  await metrics.timeFinalWrite("store", stored);
   const { artifact_id, storage_id: storageId } = facts;
   const { version } = bill;
   const made = { jobId, attempt, version, storageId, manifest, sizeBytes: sizeOf(output) };
@@ -88,7 +91,7 @@ export async function finishCompleted(
     completion === "deployment"
       ? ctx.clockWatch.transaction((db) => completeDeployJob(db, made))
       : completeJob(ctx.pool, made);
-  const completed = await metrics.finishing("complete", completing);
+  const completed = await metrics.timeFinalWrite("complete", completing);
   if (!completed) {
     await syncManifestFile(ctx, storageId, prefix);
     return await endOf(ctx, jobId);
@@ -100,9 +103,9 @@ export async function finishCompleted(
 }
 
 /**
- * Returns how the job ended. Called if a concurrent run of this activity, an operator or a cancel
- * has ended the job. (A cancel can do so only if the database has lost the result that the workflow
- * is finishing.) Bills a failed job, because its workflow then ends without calling `failJob`.
+ * Returns how the job ended. Call this if a concurrent run of the activity, an operator or a cancel
+ * has ended the job. A cancel can end it only if the database has lost the attempt's result. Bills
+ * a failed job, because the workflow ends without `failJob`.
  *
  * @throws if the job has not ended.
  */
@@ -115,23 +118,26 @@ async function endOf(ctx: Context, jobId: string): Promise<JobEnd> {
   return end;
 }
 
-/** Finishes a job that placed a deployment again: its bill is 0 USD, and it has no artifact. */
+/**
+ * Finishes a job that added a placement to an existing deployment. Its bill is 0 USD, and it has no
+ * artifact.
+ */
 async function finishPlacement(ctx: Context, input: AttemptInput): Promise<JobEnd> {
   const { jobId, attempt } = input;
   const job = await requireJob(ctx.pool, jobId);
   if (job.status === "failed") return await endOf(ctx, jobId);
   const { deployment_id: deploymentId } = job;
-  // An earlier run of this activity has completed the job, which was archived since.
+  // The job has completed and is archived. `finishCompleted` does not read archived jobs.
   if (job.status === "completed" && !deploymentId) return { status: "completed" };
   const state = await findAttemptState(ctx.pool, jobId, attempt);
-  // The workflow calls this only for a completed attempt. Outcomes are committed before workflows
-  // are notified, so if this one is missing, the database has lost it.
+  // The workflow calls this only for a completed attempt. An outcome is committed before the
+  // workflow is notified. So if the outcome is missing, the database has lost it.
   if (state?.outcome !== "completed") {
     throw databaseBehind(`the end of attempt ${attempt} of ${jobId}`);
   }
-  // `finishCompleted` handles every completed job that does not place a deployment again. A job
-  // without `deployment_id` gets here only if the row of its artifact is missing. Starting over
-  // would not restore that row, so this activity keeps failing until an operator ends the job.
+  // A job without `deployment_id` has an artifact. Normally, `finishCompleted` finishes such a job.
+  // It could not, so the artifact's row is missing. Restarting the workflow would not restore the
+  // row. So this activity keeps failing until an operator ends the job.
   if (!deploymentId) throw new Error(`the row of the artifact of ${jobId} is missing`);
   const { record } = await billJob(ctx, input, await requireBillable(ctx, input));
   await putRecordFile(ctx, record);
@@ -177,9 +183,9 @@ async function measureOutput(
 ): Promise<MeasuredOutput> {
   const uploaded = uploadedFiles(facts);
   const { idField, type } = ARTIFACT_FORMS[facts.job_type];
-  const minted = facts.output_ids[idField];
-  if (minted !== undefined) {
-    await promoteOutput(ctx.store, artifactPrefix(facts.job_type, minted), prefix);
+  const generatedId = facts.output_ids[idField];
+  if (generatedId !== undefined) {
+    await promoteOutput(ctx.store, artifactPrefix(facts.job_type, generatedId), prefix);
   }
   const files = await measureFiles(ctx.store, uploaded, prefix, signal);
   if (type !== "dataset") return { files, table: null };

@@ -1,8 +1,8 @@
 import { MANIFEST_FILE } from "../../core/artifacts/artifacts";
 import { isPlainPath } from "../../core/artifacts/plain-path";
 import {
-  type Measured,
   type ObjectStore,
+  type SizeAndChecksum,
   StoreUnavailable,
 } from "../../platform/store/object-store";
 import type { AttemptFile } from "../../services/jobs/attempt-files";
@@ -10,9 +10,8 @@ import type { CompletionFacts } from "../../services/jobs/complete-job";
 
 /**
  * Moves an attempt's uploads from the folder of its generated artifact id (`from`) to the
- * artifact's final folder (`to`). The folders differ only if the worker chose an artifact id that
- * no other tenant has. If they are equal, nothing is moved. Idempotent: skips files that were moved
- * before.
+ * artifact's final folder (`to`). The folders differ if the worker chose the artifact's id and no
+ * other artifact used the folder of that name. Idempotent: skips files that were moved before.
  */
 export async function promoteOutput(store: ObjectStore, from: string, to: string): Promise<void> {
   if (from === to) return;
@@ -26,7 +25,7 @@ export async function promoteOutput(store: ObjectStore, from: string, to: string
   }
 }
 
-interface OutputFile extends Measured {
+interface OutputFile extends SizeAndChecksum {
   path: string;
 }
 

@@ -14,7 +14,7 @@ import { newJob } from "../../services/jobs/new-job";
 import {
   findStep,
   findStepOfJob,
-  listWork,
+  listResults,
   type StepRow,
 } from "../../services/pipelines/pipeline-steps";
 import {
@@ -24,13 +24,13 @@ import {
   type PipelineRow,
 } from "../../services/pipelines/pipelines";
 import {
-  type Beginning,
   beginStep,
   endStep,
   failStep,
   type StepEnding,
+  type StepStart,
 } from "../../services/pipelines/step-changes";
-import { gone } from "../context";
+import { missingFromDatabase } from "../context";
 import { haveNeededStepsEnded } from "./ready-step";
 import { prepare, requirePipelineBudget, requireTenantBudget } from "./step-beginning";
 import { endingOf } from "./step-ending";
@@ -52,7 +52,7 @@ export function createStepActivities(ctx: Context) {
       const isApproved = !step.needs_approval || step.approved === true;
       if (!isApproved || !(await haveNeededStepsEnded(ctx.pool, of.pipelineId, of.step))) {
         if (isSuperseded(of, (await findPipelineAndStep(ctx, of)).pipeline)) return SUPERSEDED;
-        throw gone(`what step "${of.step}" of ${of.pipelineId} needs`);
+        throw missingFromDatabase(`what step "${of.step}" of ${of.pipelineId} needs`);
       }
       try {
         await begin(ctx, of, await prepare(ctx, pipeline, step));
@@ -74,9 +74,9 @@ export function createStepActivities(ctx: Context) {
     insertStepJob: ({ jobId }: { jobId: string }): Promise<boolean> => insertJobOfStep(ctx, jobId),
 
     /**
-     * Ends a step: decides from its job's status and its gate how it ended. While the job has not
-     * ended, fails and is retried. If the database has lost the step's beginning, fails without
-     * retry. Idempotent.
+     * Ends a step: decides from the job's status and the step's gate how the step ended. Throws a
+     * retryable error until the job has ended. Throws a non-retryable error if the database has
+     * lost the step's beginning. Idempotent.
      */
     async endStep(of: StepInput): Promise<StepEnd> {
       const { pipeline, step } = await findPipelineAndStep(ctx, of);
@@ -85,7 +85,7 @@ export function createStepActivities(ctx: Context) {
         // If the job's workflow was terminated before it inserted the job, insert the job here. The
         // courier then starts another workflow for it.
         if (step.job_status === null && step.job_id) await insertJobOfStep(ctx, step.job_id, 0);
-        const [work] = await listWork(ctx.pool, of.pipelineId, [of.step]);
+        const [work] = await listResults(ctx.pool, of.pipelineId, [of.step]);
         await endAs(ctx, pipeline, step, endingOf(pipeline, step, work));
       }
       const now = await findPipelineAndStep(ctx, of);
@@ -93,7 +93,7 @@ export function createStepActivities(ctx: Context) {
       const { status } = now.step;
       if (hasEnded(status)) return status;
       const name = `step "${of.step}" of ${of.pipelineId}`;
-      if (status !== "running") throw gone(`the beginning of ${name}`);
+      if (status !== "running") throw missingFromDatabase(`the beginning of ${name}`);
       throw new Error(`${name} is ${status}`);
     },
   };
@@ -105,7 +105,7 @@ async function findPipelineAndStep(
 ): Promise<{ pipeline: PipelineRow; step: StepRow }> {
   const pipeline = await findPipeline(pool, pipelineId, null);
   const step = await findStep(pool, pipelineId, name);
-  if (!pipeline || !step) throw gone(`step "${name}" of ${pipelineId}`);
+  if (!pipeline || !step) throw missingFromDatabase(`step "${name}" of ${pipelineId}`);
   return { pipeline, step };
 }
 
@@ -126,8 +126,8 @@ async function locked(
 }
 
 /**
- * Ends the step, unless the pipeline was resumed meanwhile: the resume may have replaced the gate
- * that decided `ending`.
+ * Ends the step as `ending` says, unless the pipeline was resumed in the meantime: the resume may
+ * have replaced the step's gate, and `ending` is the result of the old gate.
  */
 async function endAs(
   { pool }: Context,
@@ -145,7 +145,7 @@ async function endAs(
  * Begins a step under the pipeline's lock, so that its budget check includes all steps that began
  * before.
  */
-async function begin(ctx: Context, of: StepInput, prepared: Beginning): Promise<void> {
+async function begin(ctx: Context, of: StepInput, prepared: StepStart): Promise<void> {
   await locked(ctx, of, async (db, pipeline) => {
     if (!prepared.reused) {
       await requirePipelineBudget(db, pipeline, of.step);
@@ -174,7 +174,7 @@ async function insertOnce(
   if (await findJob(db, jobId, null)) return true;
   const known = await findStepOfJob(db, jobId);
   const pipeline = known && (await lockPipeline(db, known.pipeline_id, null));
-  // Read the step again under the lock: while this process waited or paused, the pipeline may have
+  // Read the step again under the lock: before this process got the lock, the pipeline may have
   // been cancelled and resumed.
   const step = pipeline && (await findStepOfJob(db, jobId));
   if (step?.status !== "running" || !step.submission) return false;

@@ -30,7 +30,7 @@ import {
   type PipelineRow,
 } from "../../services/pipelines/pipelines";
 import { waitForApproval } from "../../services/pipelines/step-changes";
-import { gone } from "../context";
+import { missingFromDatabase } from "../context";
 import { haveNeededStepsEnded } from "./ready-step";
 
 export function createPipelineActivities(ctx: Context) {
@@ -58,8 +58,8 @@ export function createPipelineActivities(ctx: Context) {
           choosesFrom: step.choosesFrom,
           status: step.status,
         })),
-        // False even if the pipeline is cancelled: its plan has only running steps, and with
-        // `cancelled: true` the workflow would skip them instead of waiting for their end.
+        // Always false, even if the pipeline is cancelled. Its plan then has only running steps,
+        // and the workflow must wait for their end. With `true`, the workflow would skip them.
         orders: { ...(await ordersOf(ctx, pipeline, steps)), cancelled: false },
       };
     },
@@ -81,7 +81,7 @@ export function createPipelineActivities(ctx: Context) {
         const pipeline = await lockPipeline(db, pipelineId, null);
         if (!pipeline || isOver(pipeline.status) || isSuperseded(of, pipeline)) return false;
         if (!(await haveNeededStepsEnded(db, pipelineId, name)))
-          throw gone(`what step "${name}" needs`);
+          throw missingFromDatabase(`what step "${name}" needs`);
         await waitForApproval(db, pipelineId, name);
         return (await findStep(db, pipelineId, name))?.approved ?? null;
       });
@@ -114,8 +114,9 @@ export function createPipelineActivities(ctx: Context) {
 
     /**
      * The final write of a run: decides from the database alone how the run ended. Returns
-     * `superseded` if a later run has begun, or if the run has not ended according to the database.
-     * (The database has then lost changes that the workflow has read.) Idempotent.
+     * `superseded` in two cases: a later run has begun, or the run has not ended according to the
+     * database. In the second case, the database has lost changes that the workflow has read.
+     * Idempotent.
      */
     async closePipeline(input: RunInput): Promise<PipelineEnd> {
       const { pipelineId } = input;
@@ -136,9 +137,9 @@ export function createPipelineActivities(ctx: Context) {
 }
 
 /**
- * Reads the orders of a pipeline: whether it was cancelled, and which of its steps were approved or
- * rejected. If the pipeline was cancelled, cancels its jobs: the process that accepted the cancel
- * may have died before it cancelled all of them.
+ * Returns whether a pipeline was cancelled, and which of its steps were approved or rejected. Also
+ * cancels the jobs of a cancelled pipeline: the process that accepted the cancel may have died
+ * before it had cancelled all of them.
  */
 async function ordersOf(
   ctx: Context,
@@ -152,8 +153,8 @@ async function ordersOf(
   );
   return {
     ...(pipeline && { run: pipeline.run }),
-    // True even if the run has ended without a cancel: the workflow task that ended the run may
-    // have failed afterwards, and the retry of that task must not begin further steps.
+    // Also true if the run has ended without a cancel. If the workflow task that ended the run
+    // failed afterwards, Temporal retries it, and the retry must not begin further steps.
     cancelled: isCancelling || (pipeline !== undefined && isOver(pipeline.status)),
     decisions: Object.fromEntries(decided),
   };

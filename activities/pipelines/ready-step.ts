@@ -4,8 +4,10 @@ import type { Queryable } from "../../platform/postgres/pool";
 import { listPlannedSteps } from "../../services/pipelines/pipeline-steps";
 
 /**
- * True if the database has the end of each step that this step needs. False means that the database
- * has lost data: a restarted workflow must first repeat the steps whose end is missing.
+ * Returns whether the step called `name` may begin: whether, in the database, the steps that it
+ * needs have ended as required. Call this only after the workflow has seen that they have ended. A
+ * result of `false` then means that the database has lost data: a restarted workflow must first
+ * repeat the steps whose end is missing.
  */
 export async function haveNeededStepsEnded(
   db: Queryable,

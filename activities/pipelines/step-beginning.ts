@@ -11,16 +11,16 @@ import type { Context } from "../../services/context";
 import type { JobWarning } from "../../services/jobs/jobs";
 import { checkReferences } from "../../services/jobs/new-job";
 import {
+  listResults,
   listSteps,
-  listWork,
   type StepRow,
   sizeOfSubmissions,
 } from "../../services/pipelines/pipeline-steps";
 import { costsOfPipelines, type PipelineRow } from "../../services/pipelines/pipelines";
-import type { Beginning } from "../../services/pipelines/step-changes";
+import type { StepStart } from "../../services/pipelines/step-changes";
 import { findReusableJob, readHistory } from "../../services/pipelines/step-history";
 import { notYet } from "../context";
-import { chooseStep } from "./choose-step";
+import { chooseStep } from "./choose-candidate";
 import { StepFault } from "./step-fault";
 import { findReuseKey, resolveSubmission } from "./step-submission";
 
@@ -37,9 +37,9 @@ export async function prepare(
   ctx: Context,
   pipeline: PipelineRow,
   step: StepRow,
-): Promise<Beginning> {
+): Promise<StepStart> {
   const { user_id: userId, pipeline_id: pipelineId } = pipeline;
-  const needed = await listWork(ctx.pool, pipelineId, step.needs);
+  const needed = await listResults(ctx.pool, pipelineId, step.needs);
   const chosen = chooseStep(step, needed);
   const submission = resolveSubmission(ctx, step, needed, chosen);
   if ((await sizeOfSubmissions(ctx.pool, pipelineId)) > MAX_SUBMISSIONS_BYTES) {

@@ -1,9 +1,9 @@
 import { evaluateCondition, explain } from "../../core/pipelines/gate";
-import type { StepRow, StepWork } from "../../services/pipelines/pipeline-steps";
+import type { StepResult, StepRow } from "../../services/pipelines/pipeline-steps";
 import type { PipelineRow } from "../../services/pipelines/pipelines";
 import type { StepEnding } from "../../services/pipelines/step-changes";
 import { notYet } from "../context";
-import { factsOf } from "./choose-step";
+import { factsOf } from "./choose-candidate";
 
 /**
  * Decides from a step's gate and its job's status how the step ended.
@@ -12,7 +12,7 @@ import { factsOf } from "./choose-step";
 export function endingOf(
   pipeline: PipelineRow,
   step: StepRow,
-  work: StepWork | undefined,
+  work: StepResult | undefined,
 ): StepEnding {
   if (step.job_status === null) {
     if (pipeline.cancel_requested_at !== null) return { status: "cancelled" };
@@ -33,7 +33,7 @@ export function endingOf(
   }
 }
 
-function judged({ gate }: StepRow, work: StepWork | undefined): StepEnding {
+function judged({ gate }: StepRow, work: StepResult | undefined): StepEnding {
   if (gate === null || !work) return { status: "completed" };
   const verdict = evaluateCondition(gate, factsOf(work));
   const stored = { ...verdict, condition: gate };

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { findNamed } from "../../core/artifacts/artifacts";
+import { findByEitherId } from "../../core/artifacts/artifacts";
 import { sourceIdsOf } from "../../core/artifacts/source-references";
 import { InvalidRequest } from "../../core/errors";
 import { parseSubmission, type Submission } from "../../core/jobs/payloads";
@@ -10,7 +10,7 @@ import { isReusable, reuseKeyOf } from "../../core/pipelines/reuse";
 import { ownStoreOf } from "../../platform/store/open-store";
 import { findOwnArtifacts } from "../../services/artifacts/artifacts";
 import type { Context } from "../../services/context";
-import type { StepRow, StepView, StepWork } from "../../services/pipelines/pipeline-steps";
+import type { StepResult, StepRow, StepView } from "../../services/pipelines/pipeline-steps";
 import { StepFault } from "./step-fault";
 
 /**
@@ -20,7 +20,7 @@ import { StepFault } from "./step-fault";
 export function resolveSubmission(
   ctx: Context,
   step: StepRow,
-  needed: StepWork[],
+  needed: StepResult[],
   chosen: StepView["chosen"],
 ): Submission {
   let remaining = ctx.config.jobs.maxResultBytes;
@@ -65,6 +65,6 @@ export async function findReuseKey(
   if (!isReusable(type)) return null;
   const own = ownStoreOf(config.store);
   const found = await findOwnArtifacts(pool, userId, sourceIdsOf(payload, params, own));
-  const work = reuseKeyOf(type, payload, params, own, (id) => findNamed(found, id)?.manifest);
+  const work = reuseKeyOf(type, payload, params, own, (id) => findByEitherId(found, id)?.manifest);
   return work === null ? null : createHash("sha256").update(work).digest("hex");
 }

@@ -79,7 +79,7 @@ def run_hostile(
 ) -> dict[str, Any]:
     """Runs a job with this Python code as handler and returns its report.
 
-    `arguments`: global variables of the code.
+    `arguments`: global variables that the code can read, as strings.
     """
     given = "".join(f"{name} = {str(value)!r}\n" for name, value in arguments.items())
     command = (program, "-c", PREAMBLE + given + textwrap.dedent(code))

@@ -1,4 +1,4 @@
-"""Shared parts of the tests of slot users."""
+"""Fixtures and helpers for tests that run code as another Unix user."""
 
 import os
 import shutil

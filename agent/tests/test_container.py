@@ -30,7 +30,8 @@ from forge_agent.settings import ConfigError
 from forge_agent.slot_user import SlotUser
 
 CONFIG = HandlerConfig(("python", "train.py"), image="team/train:1", env={"TOKEN": "secret"})
-# A fake docker: runs the command without a container, with the container's variables.
+# A fake docker. It runs the command without a container, but with the environment variables that
+# the container would have.
 FAKE = f"""#!{sys.executable}
 import json, os, sys
 if sys.argv[1] != "run": sys.exit()

@@ -27,7 +27,10 @@ def _upload(control_plane: ControlPlane, lease: Lease, path: Path) -> None:
 
 
 class FakeStore:
-    """Stores parts like the control plane. `faults`: faults by number of the request, from 0."""
+    """Stores the parts of a file, as the control plane does.
+
+    `faults`: the faults to simulate, by the number of the request. The first request is number 0.
+    """
 
     def __init__(self, faults: dict[int, str]) -> None:
         self.bytes = b""

@@ -155,6 +155,11 @@ def test_refuses_values_that_cannot_be_sent(value: object) -> None:
         require_sendable({"result": [value]})
 
 
+@pytest.mark.parametrize("text", [r"\u0000", r"\\u0000", r"a\\\u0000"])
+def test_a_backslash_before_u0000_is_sendable(text: str) -> None:
+    require_sendable({text: [text]})
+
+
 def test_makes_any_text_sendable() -> None:
     require_sendable(sendable_text("loss\0 \ud800 ok ü"))
     assert sendable_text("ok ü") == "ok ü"

@@ -63,7 +63,10 @@ def test_an_output_folder_that_is_a_link_fails_the_job(
 def test_a_file_that_is_replaced_after_the_listing_is_refused(
     control_plane: ControlPlane, received: Received, tmp_path: Path, outside: Path, put: str
 ) -> None:
-    """Replaces `deep/a` while the agent uploads `0`, as a process of the job could."""
+    """A process of the job may replace a file after the agent has listed it.
+
+    While the agent uploads the first file, `0`, the test replaces the second file, `deep/a`.
+    """
 
     def swap(name: str) -> None:
         if name != "artifacts/0":

@@ -102,7 +102,7 @@ def test_refuses_values_that_a_unit_cannot_represent(
 def test_a_program_with_a_dollar_in_its_path_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """systemd expands variables in the program's argv[0], but not in its path.
 
-    So no way to write the `$` is right for both.
+    So neither `$` nor the escaped `$$` is right for both.
     """
     monkeypatch.setattr(sys, "executable", "/opt/$HOME/bin/python")
     with pytest.raises(ConfigError, match="can't be written to a unit file"):

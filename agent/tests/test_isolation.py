@@ -30,9 +30,10 @@ def test_auto_uses_separate_users_if_they_can_run_the_handlers(open_path: Path) 
 def test_processes_of_a_killed_agent_do_not_make_jobs_run_as_root(
     open_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that a killed agent left may kill the test commands, which run as the same user.
+    """A job's process may outlive a killed agent and kill the next agent's test commands.
 
-    So the next agent must end this process before it runs the test commands.
+    The process and the test commands run as the same user. So the next agent must end the process
+    before it runs the commands.
     """
     uid = FIRST_UID + 20
     monkeypatch.setattr(module, "claim_user_range", lambda _: uid)

@@ -43,7 +43,10 @@ Resume = Callable[[Callable[[], Answer]], dict[str, Any]]
 def resume(
     server: ScriptedServer, control_plane: ControlPlane, received: Received, tmp_path: Path
 ) -> Resume:
-    """Runs a job that should resume. Requests for its checkpoint get the given answer."""
+    """A function that runs a job which should resume from a checkpoint.
+
+    Its argument creates the response to a request for the checkpoint.
+    """
 
     def run(answer: Callable[[], Answer]) -> dict[str, Any]:
         others = server.script

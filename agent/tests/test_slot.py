@@ -90,7 +90,10 @@ def test_a_heartbeat_has_the_jobs_progress_and_metrics(slot: Slot, tmp_path: Pat
 def test_a_stop_command_does_not_stop_the_deployment_that_is_being_deployed(
     slot: Slot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command for dep_1 means an earlier deployment, which the deploy job itself stops."""
+    """A deploy job for dep_1 is running, so the command for dep_1 is about an earlier deployment.
+
+    The slot ignores the command, because the deploy job itself stops the earlier deployment.
+    """
     served = _Served()
     monkeypatch.setattr(slot, "_deployments", served)
     slot._lease = Lease.of(
@@ -103,7 +106,7 @@ def test_a_stop_command_does_not_stop_the_deployment_that_is_being_deployed(
 
 
 def test_a_draining_slot_sends_leaving_with_its_result(slot: Slot, server: ScriptedServer) -> None:
-    """Without `leaving`, the scheduler would immediately assign the next job to this slot."""
+    """Without `leaving`, the control plane could assign a job that the slot would not fetch."""
     server.script = lambda _: Answer()
     result = {"job_id": "job_1", "attempt": 1, "status": "completed", "result": {}}
     slot._deliver(result)

@@ -241,7 +241,10 @@ def test_a_command_ends_with_its_supervisor_even_without_the_agent(open_path: Pa
 
 
 def test_the_owner_of_files_with_several_hard_links_is_not_changed(tmp_path: Path) -> None:
-    """A job may have linked one of the agent's files into its folder."""
+    """A job may have linked one of the agent's files into its folder.
+
+    The file must still belong to the agent's user.
+    """
     (tmp_path / "agents").write_text(SECRET)
     (tmp_path / "jobs").mkdir()
     os.link(tmp_path / "agents", tmp_path / "jobs" / "link")

@@ -1,4 +1,4 @@
-"""Each of several agents on one machine runs its jobs as its own range of Unix users."""
+"""Agents on one machine: each reserves its own range of Unix user ids."""
 
 import os
 from pathlib import Path

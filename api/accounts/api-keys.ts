@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { insufficientScope, invalidKey, SCOPES } from "../../core/accounts/principal";
+import { insufficientScope, invalidKey, SCOPES } from "../../core/accounts/permissions";
 import { InvalidRequest } from "../../core/errors";
 import { HOST_NAME } from "../../core/fleet/host-name";
 import { label } from "../../core/label";
@@ -60,7 +60,7 @@ export function apiKeyRoutes(ctx: Context): Route[] {
       tag: "Keys",
       summary: "Create a key",
       description:
-        "Only this answer has the key's text: a repeat with the same Idempotency-Key has `key` null. A key " +
+        "Only this answer has the key's secret value: a repeat with the same Idempotency-Key has `key` null. A key " +
         "that a session creates belongs to the session's own key, and stays valid when the session ends.",
       headers: idempotencyHeader,
       body: {
@@ -70,8 +70,8 @@ export function apiKeyRoutes(ctx: Context): Route[] {
           expiring: { name: "ci", expires_at: "2100-01-01T00:00:00Z" },
         },
       },
-      answers: { 201: { description: "the key", schema: newKeySchema } },
-      refusals: { 409: ["quota_exceeded"] },
+      responses: { 201: { description: "the key", schema: newKeySchema } },
+      errorCodes: { 409: ["quota_exceeded"] },
       async handle(call) {
         const { principal, body } = call;
         if (body.scope === "admin" && principal.scope !== "admin") {
@@ -121,7 +121,7 @@ export function apiKeyRoutes(ctx: Context): Route[] {
       summary: "List the caller's keys, newest first",
       description: "Includes revoked and expired keys. Lists sessions only with `sessions=true`.",
       query: z.strictObject({ ...pageQuery, ...tenantQuery, ...sessionsQuery }),
-      answers: { 200: { description: "a page of keys", schema: listOf("api_keys", keySchema) } },
+      responses: { 200: { description: "a page of keys", schema: listOf("api_keys", keySchema) } },
       async handle({ principal, query }) {
         const page = pageOf(query);
         const userId = tenantOf(principal, query.user_id);
@@ -139,13 +139,13 @@ export function apiKeyRoutes(ctx: Context): Route[] {
       description:
         "Takes effect at once in all server processes, also for all keys that this key created. Waiting " +
         "requests with these keys end. Revoking a key again changes nothing.",
-      answers: {
+      responses: {
         200: {
           description: "the key is no longer valid",
           schema: z.object({ key_id: z.string(), revoked: z.literal(true) }),
         },
       },
-      refusals: { 404: ["api_key_not_found"] },
+      errorCodes: { 404: ["api_key_not_found"] },
       async handle({ params: { key_id: keyId = "" }, principal, request }) {
         const ended = await revokeKey(ctx, keyId, principal);
         request.log.info({ key_id: keyId, by: principal.keyId, keys: ended.length }, "key revoked");

@@ -45,7 +45,7 @@ export function auditRoute(ctx: Context): Route {
         .optional(),
       ...tenantQuery,
     }),
-    answers: {
+    responses: {
       200: {
         description: "a page of entries",
         schema: z.object({

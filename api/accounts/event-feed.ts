@@ -1,4 +1,4 @@
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import { SingleFlight } from "../../platform/concurrency/single-flight";
 import { Loop } from "../../platform/loop";
 import {
@@ -12,11 +12,11 @@ import { EventGaps } from "./event-gaps";
 const POLL_MS = 250;
 const BATCH = 5_000;
 /**
- * When the feed starts, it looks for missing ids among the newest START_IDS ids, because open
- * transactions may commit events with these ids later.
+ * When the feed starts, it checks which of the newest START_IDS event ids are missing. It queries
+ * these ids again, because open transactions may still commit their events.
  */
 const START_IDS = 1_000;
-/** The most events buffered for a slow reader. */
+/** The maximum number of events that are buffered for a slow reader. */
 const MAX_WAITING = 5_000;
 
 /** Reads all tenants' events for all streams of a process, every 250 ms while a stream is open. */
@@ -30,7 +30,10 @@ export class EventFeed {
     this.loop = new Loop("event feed", POLL_MS, () => this.poll(), ctx);
   }
 
-  /** Opens a reader for the events of a tenant scope that commit from now on. */
+  /**
+   * Opens a reader for a tenant scope. The reader receives the events that are committed from now
+   * on.
+   */
   async open(tenantScope: TenantScope, signal: AbortSignal): Promise<EventReader> {
     const reader = new EventReader(tenantScope, signal, () => {
       this.readers.delete(reader);
@@ -49,8 +52,8 @@ export class EventFeed {
   }
 
   /**
-   * The highest id of the events that were read. A client can resume its stream from this id: the
-   * resumed stream also has events with lower ids that were committed later (listEventsSince).
+   * The highest event id that the feed has read. A client can resume its stream from this id,
+   * although events with lower ids may be committed later: `listEventsSince` returns them too.
    */
   get lastId(): number {
     return this.gaps?.lastId ?? 0;
@@ -67,13 +70,16 @@ export class EventFeed {
   }
 
   private async poll(): Promise<void> {
-    // The last reader may have closed while the feed was starting. Then `begin` has set `gaps` after
-    // the close, so clear it here.
+    // If the last reader closed while `begin` was running, `begin` has set `gaps` although there is
+    // no reader. So clear `gaps` here.
     if (this.readers.size === 0) this.gaps = undefined;
     const { gaps } = this;
     if (!gaps) return;
     for (;;) {
       const events = await readEvents(this.ctx.pool, gaps.lastId, gaps.missing(), BATCH);
+      // The last reader has closed during the query. A new reader may have started the feed again,
+      // from another position. So drop the events of this query.
+      if (this.gaps !== gaps) return;
       gaps.read(events.map(({ event_id: id }) => id));
       for (const event of events) for (const reader of this.readers) reader.add(event);
       if (events.length < BATCH) return;

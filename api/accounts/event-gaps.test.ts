@@ -10,7 +10,8 @@ test("every committed id is read exactly once, in any order of commits", () => {
       const seen: number[] = [];
       for (const batch of given) {
         for (const id of batch) committed.add(id);
-        // Simulate the SQL query: it finds ids above the last one, and ids that were missing.
+        // Simulate the SQL query: it finds the committed ids above `lastId`, and those that were
+        // missing before.
         const missing = new Set(gaps.missing());
         const found = [...committed].filter((id) => id > gaps.lastId || missing.has(id));
         gaps.read(found);

@@ -1,6 +1,6 @@
 /**
- * How long a missing id is queried again, in ms. If a transaction stays open longer, its events are
- * missed.
+ * For how long the feed queries a missing id again, in ms. If a transaction stays open for longer,
+ * its events are never delivered.
  */
 const WAIT_MS = 60_000;
 

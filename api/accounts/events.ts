@@ -1,4 +1,4 @@
-import { type TenantScope, tenantScopeOf } from "../../core/accounts/principal";
+import { type TenantScope, tenantScopeOf } from "../../core/accounts/permissions";
 import { type Route, route } from "../../platform/http/route";
 import {
   EVENT_STREAM,
@@ -21,7 +21,7 @@ export function eventsRoute(ctx: Context, feed: EventFeed): Route {
     method: "GET",
     paths: ["/api/events"],
     scope: "user",
-    waits: true,
+    outsideConnectionQueue: true,
     operationId: "streamEvents",
     tag: "Service",
     summary: "Stream the events of all your resources",
@@ -34,7 +34,7 @@ export function eventsRoute(ctx: Context, feed: EventFeed): Route {
       "already: drop events whose id you know. Ids are not in the order of commits. An admin's key gets " +
       "the events of all tenants.",
     headers: lastEventId("the id of the last event that you received"),
-    answers: { 200: { description: "the events", content: { [EVENT_STREAM]: eventSchema } } },
+    responses: { 200: { description: "the events", content: { [EVENT_STREAM]: eventSchema } } },
     async handle({ headers, request, reply, principal }) {
       const lastId = Number(headers["Last-Event-ID"] || Number.NaN);
       const { maxStreamS: maxS } = ctx.config.http;
@@ -74,8 +74,8 @@ async function* follow(
     while (!signal.aborted && !reader.hasMissed) {
       const events = await reader.next(KEEP_ALIVE_MS);
       for (const event of events) {
-        // Skip events that were sent above. `delete` also frees their ids, because the feed
-        // delivers each event only once.
+        // Skip events that were sent above. The feed delivers each event only once, so its id is
+        // not needed any more.
         if (!sent.delete(event.event_id)) yield asEvent(event);
       }
       if (events.length === 0 && !signal.aborted) yield KEEP_ALIVE;

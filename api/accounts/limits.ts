@@ -34,7 +34,7 @@ export function limitsRoute(ctx: Context): Route {
       "has `cap`, `limit` and `used`. Waiting requests and open uploads are counted only in the " +
       "server process that answers.",
     query: z.strictObject(tenantQuery),
-    answers: {
+    responses: {
       200: { description: "each limit", schema: z.object({ limits: z.array(limitSchema) }) },
     },
     async handle({ principal, query }) {

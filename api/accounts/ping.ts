@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { invalidKey, SCOPES } from "../../core/accounts/principal";
+import { invalidKey, SCOPES } from "../../core/accounts/permissions";
 import { timestamp } from "../../core/timestamp";
 import { type Route, route } from "../../platform/http/route";
 import { findIdentity } from "../../services/accounts/keys";
@@ -37,7 +37,7 @@ export function pingRoute(ctx: Context): Route {
     operationId: "ping",
     tag: "Keys",
     summary: "Read the key's identity and the server's features",
-    answers: { 200: { description: "the key is valid", schema: identitySchema } },
+    responses: { 200: { description: "the key is valid", schema: identitySchema } },
     async handle({ principal }) {
       const identity = await findIdentity(ctx.pool, principal.keyId);
       // The session has expired and was deleted.

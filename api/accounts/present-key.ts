@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { SCOPES } from "../../core/accounts/principal";
+import { SCOPES } from "../../core/accounts/permissions";
 import { timestamp } from "../../core/timestamp";
 import type { KeyRow } from "../../services/accounts/keys";
 import { nullableText } from "../fields";
@@ -27,7 +27,7 @@ const keyFields = {
 export const keySchema = z.object(keyFields).meta({ id: "ApiKey" });
 
 export const newKeySchema = z
-  .object({ ...keyFields, key: nullableText.describe("the key's text, shown only here") })
+  .object({ ...keyFields, key: nullableText.describe("the key's secret value, shown only here") })
   .meta({ id: "NewApiKey" });
 
 export function presentKey(key: KeyRow): z.infer<typeof keySchema> {
@@ -54,5 +54,5 @@ export const presentNewKey = (created: KeyRow & { key: string }): NewKeyShown =>
   key: created.key,
 });
 
-/** The response that is stored for idempotent retries: the key's text is never stored. */
+/** The response that is stored for idempotent retries: the key's secret value is never stored. */
 export const withoutSecret = (shown: NewKeyShown): NewKeyShown => ({ ...shown, key: null });

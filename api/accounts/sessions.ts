@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { invalidKey } from "../../core/accounts/principal";
+import { invalidKey } from "../../core/accounts/permissions";
 import { idempotencyHeader } from "../../platform/http/openapi";
 import { type Route, route } from "../../platform/http/route";
 import { recordAudit } from "../../services/accounts/audit";
@@ -24,8 +24,8 @@ export function sessionRoute(ctx: Context): Route {
       "the session's text: a repeat with the same Idempotency-Key has `key` null.",
     headers: idempotencyHeader,
     body: { schema: z.strictObject({}), examples: {}, optional: true },
-    answers: { 201: { description: "the session", schema: newKeySchema } },
-    refusals: { 409: ["quota_exceeded"] },
+    responses: { 201: { description: "the session", schema: newKeySchema } },
+    errorCodes: { 409: ["quota_exceeded"] },
     async handle(call) {
       const { principal } = call;
       const { answer } = await createOnce(ctx, call, {
@@ -33,8 +33,8 @@ export function sessionRoute(ctx: Context): Route {
         replay: withoutSecret,
         create: async (db) => {
           await deleteExpiredSessions(db, principal.userId);
-          // The check locks the tenant. So a concurrent revocation of the key waits and does not
-          // miss the new session.
+          // This check locks the tenant until the commit. A concurrent revocation of the key waits
+          // for the lock, so it also revokes the new session.
           await requireRoomForSession(db, ctx.config.limits.caps, principal.userId);
           const session = await createSession(db, principal.keyId, principal.scope);
           if (!session) throw invalidKey();

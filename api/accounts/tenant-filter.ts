@@ -4,7 +4,7 @@ import {
   type Principal,
   type TenantScope,
   tenantScopeOf,
-} from "../../core/accounts/principal";
+} from "../../core/accounts/permissions";
 import { NotFound } from "../../core/errors";
 import { isUser } from "../../services/accounts/users";
 import type { Context } from "../../services/context";
@@ -17,7 +17,10 @@ export const tenantQuery = {
 /** The fields of a principal that decide which tenants it may see. */
 type Caller = Pick<Principal, "scope" | "userId">;
 
-/** The tenants whose rows a list shows: the caller's own; for an admin, the given one or all. */
+/**
+ * The tenants that a list includes. For an admin: the tenant `userId`, or all tenants if `userId`
+ * is undefined. For any other caller: only the caller's own tenant.
+ */
 export function tenantFilter(principal: Caller, userId: string | undefined): TenantScope {
   const tenantScope = tenantScopeOf(principal);
   if (userId === undefined || userId === tenantScope) return tenantScope;

@@ -41,8 +41,10 @@ export function userRoutes(ctx: Context): Route[] {
         schema: newUserBody,
         examples: { team: { name: "Language team", user_id: "lang-team" } },
       },
-      answers: { 201: { description: "the user and its key's text", schema: newUserSchema } },
-      refusals: { 409: ["user_id_taken"] },
+      responses: {
+        201: { description: "the user and its key's secret value", schema: newUserSchema },
+      },
+      errorCodes: { 409: ["user_id_taken"] },
       async handle(call) {
         const { name, user_id: userId = newId("usr") } = call.body;
         const { answer } = await createOnce(ctx, call, {
@@ -68,7 +70,7 @@ export function userRoutes(ctx: Context): Route[] {
       tag: "Users",
       summary: "List users, newest first",
       query: z.strictObject(pageQuery),
-      answers: { 200: { description: "a page of users", schema: listOf("users", userSchema) } },
+      responses: { 200: { description: "a page of users", schema: listOf("users", userSchema) } },
       async handle({ query }) {
         const page = pageOf(query);
         const rows = await listUsers(ctx.pool, page);

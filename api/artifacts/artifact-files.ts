@@ -22,25 +22,25 @@ export function artifactFileRoutes(ctx: Context): Route[] {
       method: "GET",
       paths: ["/api/artifacts/:artifact_id/files"],
       scope: "user",
-      waits: true,
+      outsideConnectionQueue: true,
       operationId: "listFiles",
       tag: "Artifacts",
       summary: "List an artifact's files",
       query: z.strictObject(tenantQuery),
-      answers: {
+      responses: {
         200: {
           description: "the files with their checksums, as in the manifest",
           schema: z.object({ files: z.array(manifestFileSchema) }),
         },
       },
-      refusals: { ...AMBIGUOUS, 404: ["artifact_not_found"] },
+      errorCodes: { ...AMBIGUOUS, 404: ["artifact_not_found"] },
       handle: async (call) => ({ files: (await requireArtifact(ctx, call)).manifest.files }),
     }),
     route({
       method: "GET",
       paths: ["/api/artifacts/:artifact_id/files/*"],
       scope: "user",
-      waits: true,
+      outsideConnectionQueue: true,
       operationId: "getFile",
       tag: "Artifacts",
       summary: "Download a file of an artifact",
@@ -52,12 +52,12 @@ export function artifactFileRoutes(ctx: Context): Route[] {
         ...tenantQuery,
       }),
       headers: { Range: z.string().optional().describe("bytes=a-b, bytes=a- or bytes=-n") },
-      answers: {
+      responses: {
         200: { description: "the file's bytes", content: BINARY },
         206: { description: "the requested range", content: BINARY },
         307: { description: "redirect to a URL in the store, valid for a limited time" },
       },
-      refusals: {
+      errorCodes: {
         ...AMBIGUOUS,
         404: ["artifact_not_found", "file_not_found"],
         416: ["range_not_satisfiable"],
@@ -80,20 +80,20 @@ export function artifactFileRoutes(ctx: Context): Route[] {
       method: "GET",
       paths: ["/api/artifacts/:artifact_id/archive"],
       scope: "user",
-      waits: true,
+      outsideConnectionQueue: true,
       operationId: "getArchive",
       tag: "Artifacts",
       summary: "Download an artifact as a tar archive",
       description:
         "The archive has one folder, named by the artifact's id, with its files and manifest.json.",
       query: z.strictObject(tenantQuery),
-      answers: {
+      responses: {
         200: {
           description: "the archive",
           content: { "application/x-tar": z.string().meta({ contentEncoding: "binary" }) },
         },
       },
-      refusals: { ...AMBIGUOUS, 404: ["artifact_not_found"], ...GONE },
+      errorCodes: { ...AMBIGUOUS, 404: ["artifact_not_found"], ...GONE },
       async handle(call) {
         const artifact = await requireBytes(ctx, call);
         const { reply } = call;

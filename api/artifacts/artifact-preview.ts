@@ -68,14 +68,14 @@ export function artifactPreviewRoute(ctx: Context): Route {
     method: "GET",
     paths: ["/api/artifacts/:artifact_id/preview"],
     scope: "user",
-    waits: true,
+    outsideConnectionQueue: true,
     operationId: "previewArtifact",
     tag: "Artifacts",
     summary: "Preview a table: first rows and column statistics",
     description: "For parquet, JSON lines and CSV files. The statistics cover all rows.",
     query: previewQuery,
-    answers: { 200: { description: "the preview", schema: previewSchema } },
-    refusals: {
+    responses: { 200: { description: "the preview", schema: previewSchema } },
+    errorCodes: {
       400: ["ambiguous_id"],
       404: ["artifact_not_found", "file_not_found"],
       410: ["artifact_deleted"],

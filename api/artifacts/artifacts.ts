@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Principal } from "../../core/accounts/principal";
+import type { Principal } from "../../core/accounts/permissions";
 import { ARTIFACT_TYPES } from "../../core/artifacts/artifact-form";
 import { ARTIFACT_KINDS } from "../../core/artifacts/artifacts";
 import { manifestSchema } from "../../core/artifacts/manifest-schema";
@@ -50,7 +50,7 @@ export function artifactRoutes(ctx: Context): Route[] {
       tag: "Artifacts",
       summary: "List artifacts, newest first",
       query: artifactsQuery,
-      answers: {
+      responses: {
         200: { description: "a page of artifacts", schema: listOf("artifacts", artifactSchema) },
       },
       async handle({ principal, query }) {
@@ -79,8 +79,8 @@ export function artifactRoutes(ctx: Context): Route[] {
       tag: "Artifacts",
       summary: "Read an artifact",
       query,
-      answers: { 200: { description: "the artifact", schema: artifactSchema } },
-      refusals: NOT_FOUND,
+      responses: { 200: { description: "the artifact", schema: artifactSchema } },
+      errorCodes: NOT_FOUND,
       handle: async (call) => presentArtifact(await requireArtifact(ctx, call)),
     }),
     route({
@@ -91,8 +91,8 @@ export function artifactRoutes(ctx: Context): Route[] {
       tag: "Artifacts",
       summary: "Read an artifact's manifest",
       query,
-      answers: { 200: { description: "the manifest", schema: manifestSchema } },
-      refusals: NOT_FOUND,
+      responses: { 200: { description: "the manifest", schema: manifestSchema } },
+      errorCodes: NOT_FOUND,
       handle: async (call) => (await requireArtifact(ctx, call)).manifest,
     }),
     route({
@@ -107,8 +107,8 @@ export function artifactRoutes(ctx: Context): Route[] {
         "while something depends on the artifact: another artifact made from it, an unfinished job that names " +
         "it, or a live deployment.",
       query,
-      answers: { 200: { description: "the deleted artifact's entry", schema: artifactSchema } },
-      refusals: { ...NOT_FOUND, 409: ["artifact_in_use", "deployment_active"] },
+      responses: { 200: { description: "the deleted artifact's entry", schema: artifactSchema } },
+      errorCodes: { ...NOT_FOUND, 409: ["artifact_in_use", "deployment_active"] },
       async handle(call) {
         const { artifact_id: id, storage_id: storageId } = await requireArtifact(ctx, call);
         await transaction(ctx.pool, (db) => deleteArtifact(db, storageId, call.principal));

@@ -43,7 +43,7 @@ export function datasetRoute(ctx: Context): Route {
     method: "POST",
     paths: ["/api/datasets"],
     scope: "user",
-    waits: true,
+    outsideConnectionQueue: true,
     operationId: "uploadDataset",
     tag: "Artifacts",
     summary: "Upload a dataset",
@@ -60,8 +60,8 @@ export function datasetRoute(ctx: Context): Route {
       ...idempotencyHeader,
     },
     stream: { contentTypes: DATASET_CONTENT_TYPES, description: "parquet, JSON lines, or CSV" },
-    answers: { 201: { description: "the dataset", schema: datasetSchema } },
-    refusals: {
+    responses: { 201: { description: "the dataset", schema: datasetSchema } },
+    errorCodes: {
       400: ["checksum_mismatch"],
       409: ["quota_exceeded"],
       413: ["quota_exceeded"],
@@ -73,7 +73,7 @@ export function datasetRoute(ctx: Context): Route {
       const { body } = request;
       if (!(body instanceof Readable))
         throw new InvalidRequest("send the file as the body", "body");
-      // This request counts as an open upload while its bytes arrive.
+      // Counts this request against the tenant's cap of open uploads until the request ends.
       const options = { as: "open_uploads" } as const;
       const { signal } = ctx.waitingRequests.register(request, principal, call.reply, options);
       await requireRoomForBytes(ctx.pool, ctx.config.limits.caps, tenant);
@@ -100,7 +100,7 @@ export function datasetRoute(ctx: Context): Route {
   });
 }
 
-/** The error for an upload when the store has only its reserve left. */
+/** Creates the error for an upload that would use the store's reserve of free space. */
 const noRoom =
   (limit: number) =>
   (free: number): ForgeError => {

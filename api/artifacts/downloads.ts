@@ -30,7 +30,7 @@ export function downloadRoutes(ctx: Context): Route[] {
       method: "POST",
       paths: ["/api/artifacts/:artifact_id/tickets"],
       scope: "user",
-      waits: true,
+      outsideConnectionQueue: true,
       operationId: "createDownloadTicket",
       tag: "Artifacts",
       summary: "Create a download link for a file of an artifact",
@@ -44,8 +44,8 @@ export function downloadRoutes(ctx: Context): Route[] {
         }),
         examples: { file: { path: "raw.jsonl" } },
       },
-      answers: { 201: { description: "the link", schema: ticketSchema } },
-      refusals: {
+      responses: { 201: { description: "the link", schema: ticketSchema } },
+      errorCodes: {
         400: ["ambiguous_id"],
         404: ["artifact_not_found", "file_not_found"],
         410: ["artifact_deleted"],
@@ -82,11 +82,11 @@ export function downloadRoutes(ctx: Context): Route[] {
       summary: "Download a file by its ticket",
       query: z.strictObject({ ticket: z.string() }),
       headers: { Range: z.string().optional().describe("bytes=a-b, bytes=a- or bytes=-n") },
-      answers: {
+      responses: {
         200: { description: "the file's bytes, as an attachment", content: BINARY },
         206: { description: "the requested range", content: BINARY },
       },
-      refusals: {
+      errorCodes: {
         403: ["invalid_ticket"],
         404: ["artifact_not_found", "file_not_found"],
         410: ["artifact_deleted"],

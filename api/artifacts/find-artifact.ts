@@ -1,4 +1,4 @@
-import type { Principal } from "../../core/accounts/principal";
+import type { Principal } from "../../core/accounts/permissions";
 import { prefixOfKind } from "../../core/artifacts/artifacts";
 import type { ManifestFile } from "../../core/artifacts/manifest-schema";
 import { ForgeError, NotFound } from "../../core/errors";
@@ -35,7 +35,10 @@ export async function requireBytes(ctx: Context, call: ArtifactCall): Promise<Ar
   throw new ForgeError(410, "artifact_deleted", message, "artifact_id");
 }
 
-/** The file whose path in the manifest equals `path`, with its key. @throws 404 `file_not_found` */
+/**
+ * The file whose path in the manifest equals `path`, and its key in the store.
+ * @throws 404 `file_not_found`
+ */
 export async function requireFile(
   ctx: Context,
   { kind, storage_id: id, manifest }: ArtifactRow,

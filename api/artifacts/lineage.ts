@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { findNamed } from "../../core/artifacts/artifacts";
+import { findByEitherId } from "../../core/artifacts/artifacts";
 import { artifactIdIn } from "../../core/artifacts/dataset-uri";
 import { drawLineage, type LineageFacts } from "../../core/artifacts/lineage";
 import { timestamp } from "../../core/timestamp";
@@ -14,7 +14,10 @@ import type { Context } from "../../services/context";
 import { tenantQuery } from "../accounts/tenant-filter";
 import { requireArtifact } from "./find-artifact";
 
-/** The most artifacts in each direction. A larger graph is truncated, and marked so. */
+/**
+ * The maximum number of artifacts upstream, and also downstream. A larger graph is truncated, and
+ * the response has `truncated: true`.
+ */
 const MAX_EACH_WAY = 1_000;
 
 const nodeSchema = z
@@ -58,8 +61,8 @@ export function lineageRoute(ctx: Context): Route {
       "Edges follow the data: artifact → job (`input`), job → artifact (`output`), pipeline → job (`step`). " +
       "An `external` node is not registered in Forge: a base model, a teacher, or a URI elsewhere.",
     query: z.strictObject(tenantQuery),
-    answers: { 200: { description: "the graph", schema: lineageSchema } },
-    refusals: { 400: ["ambiguous_id"], 404: ["artifact_not_found"] },
+    responses: { 200: { description: "the graph", schema: lineageSchema } },
+    errorCodes: { 400: ["ambiguous_id"], 404: ["artifact_not_found"] },
     async handle(call) {
       const { artifact_id: id, user_id: userId } = await requireArtifact(ctx, call);
       const artifacts = await listLineage(ctx.pool, id, userId, MAX_EACH_WAY);
@@ -98,7 +101,7 @@ function externalsOf(
 ): string[] {
   return named.filter((name) => {
     const id = name.includes("://") ? artifactIdIn(name, ownStoreOf(ctx.config.store)) : name;
-    const source = findNamed(artifacts, id)?.artifact_id ?? id;
+    const source = findByEitherId(artifacts, id)?.artifact_id ?? id;
     return !(typeof source === "string" && sources.includes(source));
   });
 }

@@ -31,7 +31,7 @@ export function billingBudgetRoutes(ctx: Context): Route[] {
     const verdict = await findBudgetState(ctx, db, userId, await findRateCard(db, userId));
     return { user_id: userId, budget: verdict ? presentBudget(verdict) : null };
   };
-  const answers = {
+  const responses = {
     200: {
       description: "the budget, and the amounts that count against it",
       schema: z.object({ user_id: z.string(), budget: budgetSchema.nullable() }),
@@ -46,8 +46,8 @@ export function billingBudgetRoutes(ctx: Context): Route[] {
       tag: "Billing",
       summary: "Read the monthly budget",
       query: TENANT,
-      answers,
-      refusals: { 404: ["user_not_found"] },
+      responses,
+      errorCodes: { 404: ["user_not_found"] },
       handle: async ({ principal, query }) =>
         await show(ctx.pool, await requireTenant(ctx, principal, query.user_id)),
     }),
@@ -66,8 +66,8 @@ export function billingBudgetRoutes(ctx: Context): Route[] {
         schema: budgetBody,
         examples: { capped: { cap_usd: 500, warning_usd: 400 }, none: { cap_usd: null } },
       },
-      answers,
-      refusals: { 404: ["user_not_found"] },
+      responses,
+      errorCodes: { 404: ["user_not_found"] },
       async handle({ principal, query, body }) {
         const userId = await requireTenant(ctx, principal, query.user_id);
         const warning = warningOf(body);

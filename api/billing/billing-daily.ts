@@ -45,8 +45,8 @@ export function billingDailyRoute(ctx: Context): Route {
       "A job counts on the day that it ended, a deployment on each day of its life. The days add up to " +
       "`by_job_type` and `total_cost_usd` of the month's summary; neither includes storage.",
     query: z.strictObject({ ...periodQuery, ...tenantQuery }),
-    answers: { 200: { description: "the days", schema: dailySchema } },
-    refusals: { 404: ["user_not_found"] },
+    responses: { 200: { description: "the days", schema: dailySchema } },
+    errorCodes: { 404: ["user_not_found"] },
     async handle({ principal, query }) {
       const userId = await requireTenant(ctx, principal, query.user_id);
       // Read one snapshot, so that the current day, the jobs' costs and the deployments' costs are
@@ -89,8 +89,8 @@ async function readDays(
     });
     for (const { day, usd } of shares) add(day, DEPLOYMENT_TYPE, usd);
   }
-  // `daysOf` ends with today. Include later days that have costs, too: billing lines may have been
-  // written while the database's clock was ahead.
+  // `daysOf` returns no days after today. Include later days that have costs, too: billing lines
+  // may have been written while the database's clock was ahead.
   const names = [...new Set([...daysOf(bounds), ...sums.keys()])].sort();
   const days = names.map((day) => ({ day, types: sums.get(day) ?? new Map() }));
   const totals = days.map(({ types }) => Decimal.sum(0, ...types.values()));

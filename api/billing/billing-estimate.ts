@@ -28,7 +28,7 @@ const documentedBody = z.union(
   ),
 ) as unknown as z.ZodType<EstimateBody>;
 
-/** The expected amount and its range, as estimates present them. */
+/** Schema of the expected cost and its range, for all responses with estimates. */
 export const amounts = { expected_usd: z.number(), low_usd: z.number(), high_usd: z.number() };
 
 export const presentAmounts = (
@@ -82,7 +82,7 @@ export function billingEstimateRoute(ctx: Context): Route {
         deploy: { job_type: "deploy", payload: { checkpoint_id: "ckpt_example" } },
       },
     },
-    answers: { 200: { description: "the expected cost, with a range", schema: estimateSchema } },
+    responses: { 200: { description: "the expected cost, with a range", schema: estimateSchema } },
     async handle({ principal: { userId }, body: { job_type: type, payload } }) {
       const submission = readPayload(ctx, type, payload);
       const card = await findRateCard(ctx.pool, userId);

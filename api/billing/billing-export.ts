@@ -42,14 +42,14 @@ export function billingExportRoute(ctx: Context): Route {
       "is over or the deployment is stopped. Stored artifacts have one line if the rate card has a storage " +
       "price. `cost_usd` adds up to the summary's `total_cost_usd` plus its storage cost.",
     query: z.strictObject({ ...periodQuery, ...tenantQuery }),
-    answers: {
+    responses: {
       200: {
         description: "the lines, with a header line",
         content: { "text/csv": z.string() },
         headers: { "Content-Disposition": "a file name" },
       },
     },
-    refusals: { 404: ["user_not_found"] },
+    errorCodes: { 404: ["user_not_found"] },
     async handle({ principal, query, reply }) {
       const userId = await requireTenant(ctx, principal, query.user_id);
       const { period } = monthBounds(query.period, await readClock(ctx.pool));
@@ -92,8 +92,8 @@ function presentLine(line: LineRow) {
 
 /**
  * Returns the formula of a line's cost. Usually this is `line.formula`, the formula of the billing
- * record. Two kinds of lines need another formula: a deployment's line has only one month of its
- * record, and a storage line has no record.
+ * record. Two kinds of lines need another formula. A deployment's line covers only one month, but
+ * its record covers all months of the deployment. A storage line has no record.
  */
 function formulaOf(line: LineRow): string | null {
   const { rate_card: card, job_type: type, period, gb_months: gb } = line;

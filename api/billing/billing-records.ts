@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tenantScopeOf } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/permissions";
 import { monthBounds } from "../../core/billing/month";
 import type { RateCard } from "../../core/billing/rate-card";
 import { presentBillingRecord, withAccruedCost } from "../../core/billing/record";
@@ -30,7 +30,9 @@ const ratesSchema = z
       .describe(
         "`work`: prices for the output of each job type; `metered`: prices for the usage of any job",
       ),
-    gpu_hour: numbers.describe("prices by a word of the GPU's name; `default`: any other GPU"),
+    gpu_hour: numbers.describe(
+      "prices per hour. A key is a word of the GPU's name; `default` is for all other GPUs",
+    ),
     generation_per_1m_tokens: price,
     distill_per_1m_tokens: price,
     audit_per_1k_rows: price,
@@ -70,7 +72,7 @@ export function billingRecordRoutes(ctx: Context): Route[] {
       tag: "Billing",
       summary: "List billing records, newest or most expensive first",
       query: recordsQuery,
-      answers: {
+      responses: {
         200: { description: "a page of records", schema: listOf("records", billingRecordSchema) },
       },
       async handle({ principal, query }) {
@@ -90,8 +92,8 @@ export function billingRecordRoutes(ctx: Context): Route[] {
       operationId: "getBillingRecord",
       tag: "Billing",
       summary: "Read a job's billing record",
-      answers: { 200: { description: "the record", schema: billingRecordSchema } },
-      refusals: { 404: ["billing_record_not_found"] },
+      responses: { 200: { description: "the record", schema: billingRecordSchema } },
+      errorCodes: { 404: ["billing_record_not_found"] },
       async handle({ params: { job_id: jobId = "" }, principal }) {
         const record = await findBillingRecord(ctx.pool, jobId, tenantScopeOf(principal));
         if (!record) throw new NotFound("billing_record", jobId, "job_id");
@@ -106,7 +108,7 @@ export function billingRecordRoutes(ctx: Context): Route[] {
       tag: "Billing",
       summary: "Read the prices for new jobs",
       query: z.strictObject(tenantQuery),
-      answers: { 200: { description: "the rate card", schema: ratesSchema } },
+      responses: { 200: { description: "the rate card", schema: ratesSchema } },
       async handle({ principal, query }) {
         return presentRates(await findRateCard(ctx.pool, tenantOf(principal, query.user_id)));
       },

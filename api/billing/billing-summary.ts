@@ -79,8 +79,8 @@ export function billingSummaryRoute(ctx: Context): Route {
     tag: "Billing",
     summary: "Read a month's costs and forecast",
     query: z.strictObject({ ...periodQuery, ...tenantQuery }),
-    answers: { 200: { description: "the month", schema: summarySchema } },
-    refusals: { 404: ["user_not_found"] },
+    responses: { 200: { description: "the month", schema: summarySchema } },
+    errorCodes: { 404: ["user_not_found"] },
     async handle({ principal, query }) {
       const userId = await requireTenant(ctx, principal, query.user_id);
       // Read one snapshot. Otherwise a deployment's bill that is closed between two reads would
@@ -131,7 +131,7 @@ function presentMonth(month: Month) {
   };
 }
 
-/** Adds each amount to the cost of the same name, and returns the sums by name. */
+/** Returns costs by name: the sums of the `known` costs and the `added` amounts. */
 function addCosts(
   known: Record<string, number>,
   added: readonly (readonly [string, Decimal])[],

@@ -9,8 +9,8 @@ import { isUnfinished, type ShownJob, type UnfinishedJob } from "../../services/
 import { readUsageHistory, type UsageSample } from "../../services/pipelines/step-history";
 
 /**
- * How long a tenant's job history is cached, in ms. A short history is cached for less time,
- * because one more job changes its estimates more.
+ * How long a tenant's job history is cached, in ms. A history of few jobs is cached for less time,
+ * because a new job has a larger effect on its estimates.
  */
 const historyMs = (samples: unknown[]): number => (samples.length < 10 ? 1_000 : 60_000);
 const MAX_HISTORIES = 1_000;

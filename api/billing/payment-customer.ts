@@ -4,7 +4,7 @@ import { type Route, route } from "../../platform/http/route";
 import { transaction } from "../../platform/postgres/transaction";
 import { recordAudit } from "../../services/accounts/audit";
 import { setPaymentCustomer } from "../../services/accounts/users";
-import { wakeLines } from "../../services/billing/billing-exports";
+import { retryPostponedLines } from "../../services/billing/billing-exports";
 import type { Context } from "../../services/context";
 import { presentUser, userSchema } from "../accounts/present-user";
 
@@ -40,8 +40,8 @@ export function paymentCustomerRoute(ctx: Context): Route {
         none: { payment_customer_id: null },
       },
     },
-    answers: { 200: { description: "the user", schema: userSchema } },
-    refusals: { 404: ["user_not_found"] },
+    responses: { 200: { description: "the user", schema: userSchema } },
+    errorCodes: { 404: ["user_not_found"] },
     async handle({ params, body, principal }) {
       const { user_id: userId = "" } = params;
       const { payment_customer_id: after } = body;
@@ -59,7 +59,7 @@ export function paymentCustomerRoute(ctx: Context): Route {
       // failed because there was no customer id. There may be many, so this is not part of the
       // transaction. If this process crashes here, the exporter retries the remaining lines within
       // a day.
-      while ((await wakeLines(ctx.pool, userId, WAKE_BATCH)) === WAKE_BATCH);
+      while ((await retryPostponedLines(ctx.pool, userId, WAKE_BATCH)) === WAKE_BATCH);
       return presentUser(changed);
     },
   });

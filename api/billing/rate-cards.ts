@@ -65,7 +65,7 @@ export function rateCardRoutes(ctx: Context): Route[] {
       tag: "Rate cards",
       summary: "List all versions of all rate cards, newest first",
       query: z.strictObject(pageQuery),
-      answers: {
+      responses: {
         200: { description: "a page of cards", schema: listOf("rate_cards", cardSchema) },
       },
       async handle({ query }) {
@@ -90,8 +90,8 @@ export function rateCardRoutes(ctx: Context): Route[] {
         schema: newCardBody,
         examples: { metered: { name: "research", prices: METERED_EXAMPLE } },
       },
-      answers: { 201: { description: "the version", schema: cardSchema } },
-      refusals: { 409: ["effective_too_early", "rate_card_changed"] },
+      responses: { 201: { description: "the version", schema: cardSchema } },
+      errorCodes: { 409: ["effective_too_early", "rate_card_changed"] },
       async handle(call) {
         const { name, prices, effective_from: from = null } = call.body;
         const { answer } = await createOnce(ctx, call, {
@@ -129,7 +129,7 @@ export function rateCardRoutes(ctx: Context): Route[] {
       description:
         "Applies to jobs submitted from `effective_from` on. Earlier jobs keep their prices.",
       body: { schema: assignBody, examples: { metered: { rate_card: "metered" } } },
-      answers: {
+      responses: {
         200: {
           description: "the assignment",
           schema: z.object({
@@ -139,7 +139,7 @@ export function rateCardRoutes(ctx: Context): Route[] {
           }),
         },
       },
-      refusals: { 404: ["user_not_found", "rate_card_not_found"], 409: ["effective_too_early"] },
+      errorCodes: { 404: ["user_not_found", "rate_card_not_found"], 409: ["effective_too_early"] },
       async handle({ params: { user_id: userId = "" }, body, principal }) {
         const { rate_card: name, effective_from: from = null } = body;
         const assigned = await transaction(ctx.pool, async (db) => {

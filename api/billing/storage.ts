@@ -64,7 +64,7 @@ export function storageRoutes(ctx: Context): Route[] {
       tag: "Artifacts",
       summary: "Read your storage usage",
       query: z.strictObject({ ...periodQuery, ...tenantQuery }),
-      answers: { 200: { description: "the usage, by kind and in total", schema: usageSchema } },
+      responses: { 200: { description: "the usage, by kind and in total", schema: usageSchema } },
       async handle({ principal, query }) {
         const userId = tenantOf(principal, query.user_id);
         const { period, start, end } = monthBounds(query.period, await readClock(ctx.pool));
@@ -90,7 +90,7 @@ export function storageRoutes(ctx: Context): Route[] {
       tag: "Artifacts",
       summary: "Read the retention rules",
       query: TENANT,
-      answers: { 200: { description: "the rules", schema: rulesSchema } },
+      responses: { 200: { description: "the rules", schema: rulesSchema } },
       handle: async ({ principal, query }) => ({
         rules: await listRetentionRules(ctx.pool, tenantOf(principal, query.user_id)),
       }),
@@ -110,7 +110,7 @@ export function storageRoutes(ctx: Context): Route[] {
         schema: newRulesSchema,
         examples: { a_month: { rules: [{ kind: "raw_dataset", keep_days: 30 }] } },
       },
-      answers: { 200: { description: "the rules", schema: rulesSchema } },
+      responses: { 200: { description: "the rules", schema: rulesSchema } },
       async handle({ principal, query, body }) {
         const userId = tenantOf(principal, query.user_id);
         await transaction(ctx.pool, async (db) => {

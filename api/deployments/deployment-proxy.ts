@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { z } from "zod";
-import { type TenantScope, tenantScopeOf } from "../../core/accounts/principal";
+import { type TenantScope, tenantScopeOf } from "../../core/accounts/permissions";
 import { ForgeError, InvalidRequest } from "../../core/errors";
 import {
   answerHeaders,
@@ -22,8 +22,8 @@ import type { DeploymentRequests } from "./deployment-requests";
 const METHODS = ["GET", "POST", "DELETE"] as const;
 
 /**
- * The routes of a deployment's stable address. They forward each request to one of the deployment's
- * servers, on whichever worker it runs.
+ * The routes of a deployment's stable address. They forward a request to one of the deployment's
+ * servers. The servers can run on any workers.
  */
 export function deploymentProxyRoutes(ctx: Context, requests: DeploymentRequests): Route[] {
   return METHODS.map((method) =>
@@ -31,7 +31,7 @@ export function deploymentProxyRoutes(ctx: Context, requests: DeploymentRequests
       method,
       paths: ["/api/deployments/:deployment_id/v1/*"],
       scope: "user",
-      waits: true,
+      outsideConnectionQueue: true,
       operationId: `ask${method[0]}${method.slice(1).toLowerCase()}`,
       tag: "Deployments",
       summary: `Send a ${method} request to a deployed model`,
@@ -45,17 +45,17 @@ export function deploymentProxyRoutes(ctx: Context, requests: DeploymentRequests
         : {
             stream: {
               contentTypes: ["application/json"],
-              isAnything: true,
+              acceptsAnyBody: true,
               description: "any body that the model's server accepts, of any content type",
             } as const,
           }),
-      answers: {
+      responses: {
         200: {
           description: "the answer of the model's server, which may also have any other status",
           content: { "application/json": z.unknown(), [EVENT_STREAM]: z.string() },
         },
       },
-      refusals: {
+      errorCodes: {
         400: ["ambiguous_id"],
         404: ["deployment_not_found"],
         409: ["deployment_stopped"],
@@ -118,7 +118,8 @@ async function proxy(
     const answer = await forwardToServers(ctx, deployment, { rest, request, given });
     return { answer, body: counted.answered(answer, signal) };
   } catch (error) {
-    // A caller that disconnects or sends too large a body is not a failure of the model.
+    // Don't count errors of the caller as failures of the model: the caller may have disconnected,
+    // or sent a body that is too large.
     if (!signal.aborted && isServersFault(error)) counted.failed();
     throw error;
   }
@@ -164,9 +165,11 @@ async function forwardToServers(
 }
 
 /**
- * Finds the deployment in the path. An admin can't select a tenant with `user_id` here, because the
- * query string is forwarded to the model. If deployments of several tenants have this id, prefers
- * the deployment whose storage id is `id`, because storage ids are unique.
+ * Finds the deployment by the id in the path: an artifact id or a storage id. Several tenants can
+ * have a deployment with the same artifact id. On other routes, an admin selects the tenant with
+ * the query parameter `user_id`. This route forwards its query string to the model. So an admin
+ * uses the storage id, which is unique. If the id in the path is the storage id of one deployment
+ * and the artifact id of another deployment, the storage id takes precedence.
  */
 async function findTarget(
   ctx: Context,
@@ -175,7 +178,7 @@ async function findTarget(
 ): Promise<ShownDeploymentRow> {
   const found = await findDeployments(ctx.pool, id, tenantScope);
   const stored = found.filter(({ storage_id: storageId }) => storageId === id);
-  return requireOne("deployment", id, stored.length > 0 ? stored : found);
+  return requireOne("deployment", id, stored.length > 0 ? stored : found, "storage_id");
 }
 
 /** The unchanged path below the deployment's address. @throws 400 for `.` and `..` segments. */

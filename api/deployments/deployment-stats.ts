@@ -49,8 +49,8 @@ export function deploymentStatsRoute(ctx: Context, requests: DeploymentRequests)
       "protocol; for a stream, only if the request asks for it " +
       '(`"stream_options": {"include_usage": true}`).',
     query: z.strictObject({ ...timeSpanQuery, ...tenantQuery }),
-    answers: { 200: { description: "the counts", schema: statsSchema } },
-    refusals: { 400: ["ambiguous_id"], 404: ["deployment_not_found"] },
+    responses: { 200: { description: "the counts", schema: statsSchema } },
+    errorCodes: { 400: ["ambiguous_id"], 404: ["deployment_not_found"] },
     async handle({ params, principal, query }) {
       const tenantScope = tenantFilter(principal, query.user_id);
       const deployment = await requireDeployment(ctx, params, tenantScope);

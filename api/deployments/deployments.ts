@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import { DEPLOYMENT_STATUSES, MAX_REPLICAS } from "../../core/deployments/workflow";
 import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/lists";
 import { type Route, route } from "../../platform/http/route";
@@ -40,7 +40,7 @@ export function deploymentRoutes(ctx: Context): Route[] {
         ...pageQuery,
         ...tenantQuery,
       }),
-      answers: {
+      responses: {
         200: {
           description: "a page of deployments",
           schema: listOf("deployments", deploymentSchema),
@@ -67,8 +67,8 @@ export function deploymentRoutes(ctx: Context): Route[] {
       tag: "Deployments",
       summary: "Read a deployment and its placements",
       query,
-      answers: { 200: { description: "the deployment", schema: deploymentDetailSchema } },
-      refusals: NOT_FOUND,
+      responses: { 200: { description: "the deployment", schema: deploymentDetailSchema } },
+      errorCodes: NOT_FOUND,
       handle: async ({ params, principal, query: { user_id } }) =>
         await detail(ctx, params, tenantFilter(principal, user_id)),
     }),
@@ -84,11 +84,11 @@ export function deploymentRoutes(ctx: Context): Route[] {
         "then `stopped`. Stopping a stopped deployment changes nothing.",
       query,
       body: { schema: z.strictObject({}), examples: {}, optional: true },
-      answers: {
+      responses: {
         202: { description: "the deployment is stopping", schema: deploymentDetailSchema },
         200: { description: "the deployment is stopped", schema: deploymentDetailSchema },
       },
-      refusals: NOT_FOUND,
+      errorCodes: NOT_FOUND,
       async handle({ params, principal, query: { user_id }, reply }) {
         const tenantScope = tenantFilter(principal, user_id);
         const { deployment_id: id } = await requireDeployment(ctx, params, tenantScope);
@@ -113,8 +113,8 @@ export function deploymentRoutes(ctx: Context): Route[] {
         schema: z.strictObject({ min_replicas: replicas, max_replicas: replicas }),
         examples: { two: { min_replicas: 1, max_replicas: 2 } },
       },
-      answers: { 200: { description: "the deployment", schema: deploymentDetailSchema } },
-      refusals: { ...NOT_FOUND, 409: ["deployment_stopped"] },
+      responses: { 200: { description: "the deployment", schema: deploymentDetailSchema } },
+      errorCodes: { ...NOT_FOUND, 409: ["deployment_stopped"] },
       async handle({ params, principal, query: { user_id }, body }) {
         const tenantScope = tenantFilter(principal, user_id);
         await scaleDeployment(ctx, await requireDeployment(ctx, params, tenantScope), body);

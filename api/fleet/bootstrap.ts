@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tenantScopeOf } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/permissions";
 import { Conflict } from "../../core/errors";
 import { type Route, route } from "../../platform/http/route";
 import { transaction } from "../../platform/postgres/transaction";
@@ -30,8 +30,8 @@ export function bootstrapRoute(ctx: Context): Route {
       examples: {},
       optional: true,
     },
-    answers: { 202: { description: "the worker, `bootstrapping`", schema: workerDetailSchema } },
-    refusals: { 404: ["worker_not_found"], 409: ["not_set_up_by_ssh", "worker_in_service"] },
+    responses: { 202: { description: "the worker, `bootstrapping`", schema: workerDetailSchema } },
+    errorCodes: { 404: ["worker_not_found"], 409: ["not_set_up_by_ssh", "worker_in_service"] },
     async handle({ body, params, principal, request }) {
       const tenantScope = tenantScopeOf(principal);
       const registered = await requireWorker(ctx, params, tenantScope);

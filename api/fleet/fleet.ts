@@ -38,7 +38,7 @@ export function fleetRoute(ctx: Context): Route {
     tag: "Workers",
     summary: "Count your own and shared workers, and their GPUs",
     query: z.strictObject(tenantQuery),
-    answers: { 200: { description: "the fleet", schema: fleetSchema } },
+    responses: { 200: { description: "the fleet", schema: fleetSchema } },
     async handle({ principal, query }) {
       const tenantScope = tenantFilter(principal, query.user_id);
       return summarise(await readFleetGroups(ctx.pool, tenantScope));

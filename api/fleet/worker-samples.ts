@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tenantScopeOf } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/permissions";
 import { NotFound } from "../../core/errors";
 import { timestamp } from "../../core/timestamp";
 import { type Route, route } from "../../platform/http/route";
@@ -36,8 +36,8 @@ export function workerSamplesRoute(ctx: Context): Route {
     summary: "Read a worker's utilisation and memory over the last day",
     description: "From the worker's heartbeats, one mean per minute. Kept for 24 hours.",
     query: z.strictObject(timeSpanQuery),
-    answers: { 200: { description: "the samples", schema: samplesSchema } },
-    refusals: { 404: ["worker_not_found"] },
+    responses: { 200: { description: "the samples", schema: samplesSchema } },
+    errorCodes: { 404: ["worker_not_found"] },
     async handle({ params: { worker_id: id = "" }, principal, query }) {
       const worker = await findShownWorker(ctx.pool, id, tenantScopeOf(principal));
       if (!worker) throw new NotFound("worker", id, "worker_id");

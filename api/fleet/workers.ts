@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Principal, type TenantScope, tenantScopeOf } from "../../core/accounts/principal";
+import { type Principal, type TenantScope, tenantScopeOf } from "../../core/accounts/permissions";
 import { Conflict, NotFound } from "../../core/errors";
 import { WORKER_STATUSES } from "../../core/jobs/states";
 import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/lists";
@@ -44,7 +44,7 @@ export function workerRoutes(ctx: Context): Route[] {
         ...searchQuery("a part of a worker's id or of a tag"),
         ...tenantQuery,
       }),
-      answers: {
+      responses: {
         200: { description: "a page of workers", schema: listOf("workers", workerSchema) },
       },
       async handle({ principal, query }) {
@@ -62,8 +62,8 @@ export function workerRoutes(ctx: Context): Route[] {
       operationId: "getWorker",
       tag: "Workers",
       summary: "Read a worker",
-      answers: { 200: { description: "the worker", schema: workerDetailSchema } },
-      refusals: NOT_FOUND,
+      responses: { 200: { description: "the worker", schema: workerDetailSchema } },
+      errorCodes: NOT_FOUND,
       async handle({ params, principal }) {
         const { worker_id: id = "" } = params;
         const worker = await findShownWorker(ctx.pool, id, tenantScopeOf(principal));
@@ -83,8 +83,8 @@ export function workerRoutes(ctx: Context): Route[] {
         "The worker's waiting poll ends. Draining ends with `undrain`, or when the worker registers with " +
         "another `boot_id`.",
       body: { schema: z.strictObject({}), examples: {}, optional: true },
-      answers: { 202: { description: "the worker", schema: workerSchema } },
-      refusals: NOT_FOUND,
+      responses: { 202: { description: "the worker", schema: workerSchema } },
+      errorCodes: NOT_FOUND,
       handle: async (call) =>
         await changeWorker(ctx, call, "worker_drained", drainWorker, (id) =>
           ctx.signals.wake([id]),
@@ -100,8 +100,8 @@ export function workerRoutes(ctx: Context): Route[] {
       description:
         "If the agent has already exited, start it again. A worker that is not draining does not change.",
       body: { schema: z.strictObject({}), examples: {}, optional: true },
-      answers: { 200: { description: "the worker", schema: workerSchema } },
-      refusals: NOT_FOUND,
+      responses: { 200: { description: "the worker", schema: workerSchema } },
+      errorCodes: NOT_FOUND,
       handle: async (call) =>
         await changeWorker(ctx, call, "worker_undrained", undrainWorker, () =>
           ctx.signals.queueChanged(),
@@ -116,8 +116,8 @@ export function workerRoutes(ctx: Context): Route[] {
       summary: "Reset a worker in `error`: it takes jobs again",
       description: "This also ends draining. A worker can also leave `error` by registering again.",
       body: { schema: z.strictObject({}), examples: {}, optional: true },
-      answers: { 200: { description: "the worker", schema: workerSchema } },
-      refusals: { ...NOT_FOUND, 409: ["worker_not_set_up"] },
+      responses: { 200: { description: "the worker", schema: workerSchema } },
+      errorCodes: { ...NOT_FOUND, 409: ["worker_not_set_up"] },
       async handle({ params }) {
         const { worker_id: workerId } = await requireWorker(ctx, params, null);
         if (!(await resetWorker(ctx.pool, workerId))) {
@@ -139,13 +139,13 @@ export function workerRoutes(ctx: Context): Route[] {
         "Takes effect at once: the worker's running attempt is lost and its job queued again, Forge tells " +
         "the agent to exit, and a worker that was set up over SSH loses its key. Drain the worker first to let " +
         "its job end. If the agent is started again, it registers the worker again.",
-      answers: {
+      responses: {
         200: {
           description: "the worker is decommissioned",
           schema: z.object({ worker_id: z.string(), decommissioned: z.literal(true) }),
         },
       },
-      refusals: NOT_FOUND,
+      errorCodes: NOT_FOUND,
       async handle({ params, principal, request }) {
         const worker = await requireWorker(ctx, params, tenantScopeOf(principal), true);
         const { worker_id: workerId } = worker;
@@ -160,7 +160,10 @@ export function workerRoutes(ctx: Context): Route[] {
   ];
 }
 
-/** Changes a worker, audits and then signals the change. Returns the changed worker. */
+/**
+ * Changes a worker and writes the audit entry in one transaction. Calls `signal` after the commit.
+ * Returns the changed worker.
+ */
 async function changeWorker(
   ctx: Context,
   { params, principal }: { params: Record<string, string>; principal: Principal },

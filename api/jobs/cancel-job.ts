@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tenantScopeOf } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/permissions";
 import { Conflict, NotFound } from "../../core/errors";
 import { type Route, route } from "../../platform/http/route";
 import type { Context } from "../../services/context";
@@ -21,8 +21,8 @@ export function cancelRoute(ctx: Context, presenter: JobPresenter): Route {
       "with this answer. Otherwise it ends when its worker has stopped it or the grace period is over. " +
       "Repeating the request changes nothing.",
     body: { schema: z.strictObject({}), examples: {}, optional: true },
-    answers: { 202: { description: "the job in its current state", schema: jobSchema } },
-    refusals: { 404: ["job_not_found"], 409: ["job_finalising", "job_already_finished"] },
+    responses: { 202: { description: "the job in its current state", schema: jobSchema } },
+    errorCodes: { 404: ["job_not_found"], 409: ["job_finalising", "job_already_finished"] },
     async handle({ principal, params, request }) {
       const tenantScope = tenantScopeOf(principal);
       const { job_id: jobId = "" } = params;

@@ -1,5 +1,5 @@
 import { buffer } from "node:stream/consumers";
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import { logKey } from "../../core/jobs/attempt-files";
 import { isFinal, waitsForWorker } from "../../core/jobs/states";
 import { KEEP_ALIVE, KEEP_ALIVE_MS, type ServerSentEvent } from "../../platform/http/sse";
@@ -86,7 +86,10 @@ export async function* followLog(
   }
 }
 
-/** The next complete lines of a log. Once the log has ended, also an incomplete last line. */
+/**
+ * Reads the next complete lines of a log. Also returns an incomplete last line if the log has
+ * ended, and a part of a line if the line is longer than CHUNK_BYTES.
+ */
 async function readChunk(
   ctx: Context,
   key: string,
@@ -106,8 +109,8 @@ async function readChunk(
 }
 
 /**
- * The number of bytes at the end to leave for the next read, because they may be an incomplete UTF-8
- * character.
+ * The number of bytes at the end to leave for the next read, because they may be an incomplete
+ * UTF-8 character.
  */
 function incompleteTail(bytes: Buffer): number {
   for (let length = 1; length <= 3; length++) {

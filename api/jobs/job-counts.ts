@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import { JOB_TYPES } from "../../core/jobs/job-types";
 import type { PendingReason } from "../../core/jobs/pending-reason";
 import { JOB_STATUSES, waitsForWorker } from "../../core/jobs/states";
@@ -14,9 +14,12 @@ import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
 import type { JobPresenter } from "./job-presenter";
 
 const DAY_MS = 86_400_000;
-/** The pending reason is computed for at most this many requirement groups, largest first. */
+/**
+ * The pending reason is computed for at most this many requirement groups, largest first. A
+ * requirement group has the queued jobs of one tenant with equal requirements.
+ */
 const MAX_GROUPS = 500;
-/** The pending code for the jobs of all further groups. */
+/** The pending code under which the jobs of all groups beyond MAX_GROUPS are counted. */
 const OTHER = "other";
 
 const byStatus = z.object(recordOf(JOB_STATUSES, () => z.int()));
@@ -53,7 +56,7 @@ export function jobCountsRoute(ctx: Context, presenter: JobPresenter): Route {
         .describe("count finished jobs that ended after this time; by default a day ago"),
       ...tenantQuery,
     }),
-    answers: { 200: { description: "the counts", schema: countsSchema } },
+    responses: { 200: { description: "the counts", schema: countsSchema } },
     async handle({ principal, query }) {
       const tenantScope = tenantFilter(principal, query.user_id);
       return await shared.do(JSON.stringify([tenantScope, query.ended_after]), async () => {
@@ -105,9 +108,10 @@ async function countReasons(
     fronts.map(({ jobs }, at) => ({ jobs, code: reasons[at]?.code })),
     ({ code }): PendingReason["code"] | undefined => code,
   );
-  // `rows` may have waiting jobs that are not in `fronts`: jobs between two attempts, jobs of
-  // groups beyond the first MAX_GROUPS, and a few that were assigned after `rows` was read. All of
-  // them are counted under one code.
+  // `rows` counts all waiting jobs. `fronts` does not count jobs between two attempts, jobs of
+  // groups beyond the first MAX_GROUPS, and the few jobs that were assigned after the query for
+  // `rows`. Count the missing jobs under one code: OTHER if there may be more than MAX_GROUPS
+  // groups, else `between_attempts`.
   const waiting = rows.filter(({ status }) => waitsForWorker(status));
   const missing = total(waiting) - total(fronts);
   const code = fronts.length < MAX_GROUPS ? "between_attempts" : OTHER;

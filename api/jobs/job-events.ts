@@ -1,4 +1,4 @@
-import { type TenantScope, tenantScopeOf } from "../../core/accounts/principal";
+import { type TenantScope, tenantScopeOf } from "../../core/accounts/permissions";
 import { isFinal } from "../../core/jobs/states";
 import { type Route, route } from "../../platform/http/route";
 import {
@@ -20,7 +20,7 @@ export function jobEventsRoute(ctx: Context, watch: JobWatch): Route {
     method: "GET",
     paths: ["/api/jobs/:job_id/events"],
     scope: "user",
-    waits: true,
+    outsideConnectionQueue: true,
     operationId: "streamJobEvents",
     tag: "Jobs",
     summary: "Stream a job's events",
@@ -31,11 +31,11 @@ export function jobEventsRoute(ctx: Context, watch: JobWatch): Route {
     headers: lastEventId(
       "the id of the last event that you received; the stream continues after that event",
     ),
-    answers: {
+    responses: {
       200: { description: "the events", content: { [EVENT_STREAM]: eventSchema } },
       204: { description: "the job has ended, and you have received its last event" },
     },
-    refusals: { 404: ["job_not_found"] },
+    errorCodes: { 404: ["job_not_found"] },
     async handle({ params, headers, request, reply, principal }) {
       const tenantScope = tenantScopeOf(principal);
       const { job_id: jobId, status } = await requireJobSnapshot(ctx, params, tenantScope);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tenantScopeOf } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/permissions";
 import { logKey } from "../../core/jobs/attempt-files";
 import { sendObject } from "../../platform/http/byte-range";
 import { type Route, route } from "../../platform/http/route";
@@ -19,14 +19,14 @@ export function jobLogRoute(ctx: Context, watch: JobWatch): Route {
     method: "GET",
     paths: ["/api/jobs/:job_id/logs"],
     scope: "user",
-    waits: true,
+    outsideConnectionQueue: true,
     operationId: "getJobLog",
     tag: "Jobs",
     summary: "Read or follow a job's log",
     description:
       "The log as text; empty if there is none yet. With `follow=true`, server-sent events: `log`, with " +
-      "the data `{attempt, offset, text}`, when the log grows, also in later attempts; `end`, with " +
-      "the job's status, when the log is complete.",
+      "the data `{attempt, offset, text}`, when the log grows (without `attempt`, also in later " +
+      "attempts); `end`, with the job's status, when the log is complete.",
     query: logQuery,
     headers: {
       Range: z.string().optional().describe("bytes=a-b, bytes=a- or bytes=-n"),
@@ -35,14 +35,14 @@ export function jobLogRoute(ctx: Context, watch: JobWatch): Route {
         LOG_EVENT_ID,
       ),
     },
-    answers: {
+    responses: {
       200: {
         description: "the log",
         content: { "text/plain": z.string(), [EVENT_STREAM]: eventSchema },
       },
       206: { description: "the requested range", content: { "text/plain": z.string() } },
     },
-    refusals: { 404: ["job_not_found"], 416: ["range_not_satisfiable"] },
+    errorCodes: { 404: ["job_not_found"], 416: ["range_not_satisfiable"] },
     async handle({ params, headers, request, reply, query, principal }) {
       const tenantScope = tenantScopeOf(principal);
       const seen = positionAfter(headers["Last-Event-ID"]);

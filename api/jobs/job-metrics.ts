@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tenantScopeOf } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/permissions";
 import { timestamp } from "../../core/timestamp";
 import { type Route, route } from "../../platform/http/route";
 import type { Context } from "../../services/context";
@@ -41,8 +41,8 @@ export function jobMetricsRoute(ctx: Context): Route {
         .default(2_000)
         .describe("if there are more points, every n-th and the last are shown"),
     }),
-    answers: { 200: { description: "the series", schema: metricsSchema } },
-    refusals: { 404: ["job_not_found"] },
+    responses: { 200: { description: "the series", schema: metricsSchema } },
+    errorCodes: { 404: ["job_not_found"] },
     async handle({ params, principal, query }) {
       const tenantScope = tenantScopeOf(principal);
       const { job_id: jobId, attempts } = await requireJobSnapshot(ctx, params, tenantScope);

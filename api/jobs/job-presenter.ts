@@ -2,12 +2,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { RankedTenants } from "../../core/fleet/matching";
 import {
   betweenAttempts,
+  type Eligibility,
+  eligibilityOf,
   explainPending,
   type FleetMember,
-  type Outlook,
-  outlookOf,
   type PendingReason,
-  type QueuedGroup,
+  type Queue,
   type WaitingJob,
 } from "../../core/jobs/pending-reason";
 import { requirementGroupOf } from "../../core/jobs/requirements";
@@ -20,8 +20,8 @@ import { JobCosts } from "../billing/job-costs";
 import { type Job, presentJob } from "./present-job";
 
 /**
- * The cached fleet and queue are read again when they reach a maximum age. It is VIEW_FACTOR times
- * the time that `explain` has worked with them, but at least `least` and at most `most` ms.
+ * The limits of the cached view's maximum age, in ms. The view has the fleet and the queue. Within
+ * these limits, its maximum age is VIEW_FACTOR times the time spent on explaining jobs with it.
  */
 const VIEW_MS = { least: 1_000, most: 5_000 };
 const VIEW_FACTOR = 20;
@@ -30,16 +30,16 @@ const SLICE_MS = 3;
 
 interface View {
   fleet: FleetMember[];
-  queue: QueuedGroup[];
-  /** Outlooks by requirement group, computed on demand. */
-  outlooks: Map<string, Outlook>;
+  queue: Queue;
+  /** Which workers can run the jobs of a requirement group, by group. Computed on demand. */
+  outlooks: Map<string, Eligibility>;
 }
 
 /** Presents jobs with their pending reasons and costs. */
 export class JobPresenter {
   private view: Promise<View> | undefined;
   private readMs = 0;
-  /** Time spent on explaining jobs with this view, in ms. */
+  /** Time spent on explaining jobs with the cached view, in ms. Excludes pauses. */
   private spentMs = 0;
 
   private readonly costs: JobCosts;
@@ -140,7 +140,7 @@ export class JobPresenter {
 function explain(view: View, job: WaitingJob, ranked: RankedTenants): PendingReason {
   const { fleet, queue, outlooks } = view;
   const group = requirementGroupOf(job.userId, job);
-  const outlook = outlooks.get(group) ?? outlookOf(job, fleet);
+  const outlook = outlooks.get(group) ?? eligibilityOf(job, fleet);
   outlooks.set(group, outlook);
   return explainPending(job, fleet, queue, ranked, outlook);
 }

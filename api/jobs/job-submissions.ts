@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tenantScopeOf } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/permissions";
 import { Conflict } from "../../core/errors";
 import { declarationOf, JOB_TYPES, type JobType } from "../../core/jobs/job-types";
 import { type Submission, submissionForms } from "../../core/jobs/payloads";
@@ -39,9 +39,9 @@ function submissionRoute(ctx: Context, inserter: JobInserter, type: JobType): Ro
       parse: (body) => readSubmission(ctx, type, body),
       examples: declarationOf(type).examples,
     },
-    answers: ACCEPTED,
-    refusals: { 402: ["budget_exhausted"], 404: ["dataset_not_found", "checkpoint_not_found"] },
-    waits: true,
+    responses: ACCEPTED,
+    errorCodes: { 402: ["budget_exhausted"], 404: ["dataset_not_found", "checkpoint_not_found"] },
+    outsideConnectionQueue: true,
     handle: async (call) =>
       await submitJob(ctx, inserter, call, {
         type,
@@ -62,7 +62,7 @@ function unknownType(): Route {
     tag: "Jobs",
     summary: "Refuse an unknown job type",
     undocumented: true,
-    answers: ACCEPTED,
+    responses: ACCEPTED,
     handle: async ({ params }) => requireJobType(params.job_type ?? ""),
   });
 }
@@ -79,9 +79,9 @@ function retryRoute(ctx: Context, inserter: JobInserter): Route {
       "Creates a job with the same payload and options. Its `retried_from` is the old job's id.",
     headers: idempotencyHeader,
     body: { schema: z.strictObject({}), examples: {}, optional: true },
-    answers: { 201: { description: "the new job, `pending`", schema: jobSchema } },
-    refusals: { 402: ["budget_exhausted"], 404: ["job_not_found"], 409: ["job_not_finished"] },
-    waits: true,
+    responses: { 201: { description: "the new job, `pending`", schema: jobSchema } },
+    errorCodes: { 402: ["budget_exhausted"], 404: ["job_not_found"], 409: ["job_not_finished"] },
+    outsideConnectionQueue: true,
     async handle(call) {
       const { principal, params } = call;
       const job = await ctx.connectionQueues.user.run(principal.userId, () =>

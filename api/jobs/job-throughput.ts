@@ -39,7 +39,7 @@ export function jobThroughputRoute(ctx: Context): Route {
       job_type: z.array(z.enum(JOB_TYPES)).max(16).optional().describe("any of these"),
       ...tenantQuery,
     }),
-    answers: { 200: { description: "the buckets of the time span", schema: throughputSchema } },
+    responses: { 200: { description: "the buckets of the time span", schema: throughputSchema } },
     async handle({ principal, query }) {
       const span = await readTimeSpan(ctx.pool, query);
       const tenantScope = tenantFilter(principal, query.user_id);

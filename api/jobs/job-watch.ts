@@ -61,8 +61,8 @@ export class JobWatcher {
   /** Wakes the follower if the job differs from the state that the follower knows. */
   compare(now: Seen): void {
     const { seen } = this;
-    // A client may send a Last-Event-ID beyond the job's last event. Then `!==` instead of `>`
-    // would wake this follower on each poll.
+    // Use `>` and not `!==`: a client may send a Last-Event-ID above the job's last event id. Then
+    // `!==` would wake this follower on each poll.
     const hasMore = seen === undefined || now.last_event_id > seen.last_event_id;
     if (!hasMore && now.status === seen.status && now.progress === seen.progress) return;
     this.seen = { ...now, last_event_id: Math.max(now.last_event_id, seen?.last_event_id ?? 0) };

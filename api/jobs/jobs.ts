@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type TenantScope, tenantScopeOf } from "../../core/accounts/principal";
+import { type TenantScope, tenantScopeOf } from "../../core/accounts/permissions";
 import { NotFound } from "../../core/errors";
 import { JOB_TYPES } from "../../core/jobs/job-types";
 import { MAX_ATTEMPTS } from "../../core/jobs/retry";
@@ -54,7 +54,7 @@ export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
       tag: "Jobs",
       summary: "List jobs, newest first",
       query: jobsQuery,
-      answers: { 200: { description: "a page of jobs", schema: listOf("jobs", jobSchema) } },
+      responses: { 200: { description: "a page of jobs", schema: listOf("jobs", jobSchema) } },
       async handle({ principal, query }) {
         const page = pageOf(query);
         const filter = {
@@ -86,7 +86,7 @@ export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
       headers: {
         "If-None-Match": z.string().optional().describe("the ETag of an earlier answer"),
       },
-      answers: {
+      responses: {
         200: {
           description: "the job",
           schema: jobSchema,
@@ -94,8 +94,8 @@ export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
         },
         304: { description: "the job has not changed: If-None-Match still holds its ETag" },
       },
-      refusals: NOT_FOUND,
-      waits: true,
+      errorCodes: NOT_FOUND,
+      outsideConnectionQueue: true,
       async handle({ principal, params, request, reply }) {
         const job = await required(params, (jobId) => reader.find(jobId, principal));
         const shown = await ctx.connectionQueues.user.run(principal.userId, () =>
@@ -111,13 +111,13 @@ export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
       operationId: "listJobAttempts",
       tag: "Jobs",
       summary: "List a job's attempts",
-      answers: {
+      responses: {
         200: {
           description: "the attempts, oldest first",
           schema: z.object({ attempts: z.array(attemptSchema) }),
         },
       },
-      refusals: NOT_FOUND,
+      errorCodes: NOT_FOUND,
       async handle({ principal, params }) {
         const tenantScope = tenantScopeOf(principal);
         const job = await requireJobSnapshot(ctx, params, tenantScope);
@@ -132,13 +132,13 @@ export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
       operationId: "listJobArtifacts",
       tag: "Jobs",
       summary: "List a job's artifacts",
-      answers: {
+      responses: {
         200: {
           description: "the job's artifacts; empty until the job has completed",
           schema: z.object({ artifacts: z.array(artifactSchema) }),
         },
       },
-      refusals: NOT_FOUND,
+      errorCodes: NOT_FOUND,
       async handle({ principal, params }) {
         const tenantScope = tenantScopeOf(principal);
         const job = await requireJobSnapshot(ctx, params, tenantScope);

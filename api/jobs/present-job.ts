@@ -83,7 +83,7 @@ export const jobSchema = z
     ),
     workflow_id: z.string().describe("id of the job's workflow in Temporal"),
     workflow_url: nullableText.describe(
-      "URL of the workflow in Temporal's UI; null if no UI is configured, and in the answer to the submission",
+      "URL of the workflow in Temporal's UI; null if no UI is configured. The answer to a submission has null",
     ),
     cost_usd: nullableNumber.describe(
       "cost in the job's billing record; for a live deployment, the cost so far; null if there is no record",

@@ -16,7 +16,10 @@ export function readSubmission(ctx: Context, type: JobType, body: unknown): Subm
   return withHints(fieldsOf(type), () => parseSubmission(type, body, { teacher }));
 }
 
-/** The names, with aliases, of the fields at a path in a submission of this type. */
+/**
+ * The known field names at a path in a submission of this type, for hints about misspelled fields.
+ * Includes the aliases at the top level.
+ */
 export const fieldsOf =
   (type: JobType) =>
   (path: PropertyKey[]): string[] => [

@@ -25,15 +25,16 @@ interface JobRequest {
   userId: string;
   retriedFrom?: string;
   /**
-   * If an Idempotency-Key is repeated, this is compared with the content of the first request. A
-   * request with different content is refused.
+   * The content that identifies the request. A request that repeats an Idempotency-Key with
+   * different content is refused.
    */
   content: unknown;
 }
 
 /**
  * Accepts a job. Once this returns, the job can be assigned and will reach a final status. The
- * calling route must set `waits`, because the job may wait to share a statement with other jobs.
+ * route must set `outsideConnectionQueue`: the job may have to wait until a running INSERT
+ * statement of its tenant ends. Then one INSERT statement inserts the tenant's waiting jobs.
  */
 export async function submitJob(
   ctx: Context,
@@ -69,13 +70,13 @@ export async function submitJob(
   return answer;
 }
 
-/** Thrown if the tenant has a budget. Rolls back the idempotency key, if one was stored. */
+/** Thrown if the tenant has a budget, so that the transaction rolls back the idempotency key. */
 class HasBudget extends Error {}
 
 /**
- * Inserts the job. Most tenants have no budget, so first tries the statement for tenants without a
- * budget. If the tenant has a budget, that statement inserts nothing; then inserts the job after a
- * check of the budget.
+ * Inserts the job once per Idempotency-Key. Most tenants have no budget, so first tries a fast
+ * statement that inserts nothing if the tenant has a budget. In that case, checks the budget and
+ * then inserts the job.
  */
 async function insertOnce(
   ctx: Context,

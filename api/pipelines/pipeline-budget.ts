@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Principal, tenantScopeOf } from "../../core/accounts/principal";
+import { type Principal, tenantScopeOf } from "../../core/accounts/permissions";
 import { Conflict, InvalidRequest, NotFound } from "../../core/errors";
 import { isOver } from "../../core/pipelines/step";
 import { type Route, route } from "../../platform/http/route";
@@ -38,8 +38,8 @@ export function pipelineBudgetRoute(ctx: Context): Route {
     description:
       "A pipeline that has ended gets a new budget when you resume it. The audit log records each change.",
     body: { schema: budgetBody, examples: { raised: { budget_usd: 100 } } },
-    answers: { 200: { description: "the pipeline", schema: pipelineSchema } },
-    refusals: { 404: ["pipeline_not_found"], 409: ["pipeline_over"] },
+    responses: { 200: { description: "the pipeline", schema: pipelineSchema } },
+    errorCodes: { 404: ["pipeline_not_found"], 409: ["pipeline_over"] },
     async handle({ params, body, principal }) {
       const id = params.pipeline_id ?? "";
       const tenantScope = tenantScopeOf(principal);

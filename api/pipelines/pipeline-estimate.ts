@@ -47,7 +47,7 @@ export function pipelineEstimateRoute(ctx: Context): Route {
       parse: (body) => readPipeline(ctx, body),
       examples: PIPELINE_EXAMPLES,
     },
-    answers: { 200: { description: "the estimate", schema: estimateSchema } },
+    responses: { 200: { description: "the estimate", schema: estimateSchema } },
     async handle({ body, principal: { userId } }) {
       const card = await findRateCard(ctx.pool, userId);
       const pipeline = await estimatePipeline(ctx, userId, body.steps, card);

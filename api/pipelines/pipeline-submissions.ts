@@ -95,8 +95,8 @@ export function pipelineSubmissionRoute(ctx: Context): Route {
       parse: (body) => readPipeline(ctx, body),
       examples: PIPELINE_EXAMPLES,
     },
-    answers: { 201: { description: "the pipeline, `running`", schema: pipelineSchema } },
-    refusals: { 402: ["budget_exhausted"], 404: ["dataset_not_found", "checkpoint_not_found"] },
+    responses: { 201: { description: "the pipeline, `running`", schema: pipelineSchema } },
+    errorCodes: { 402: ["budget_exhausted"], 404: ["dataset_not_found", "checkpoint_not_found"] },
     async handle(call) {
       const { body, principal, request } = call;
       await checkGivenNames(ctx, principal.userId, body);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tenantScopeOf } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/permissions";
 import { Conflict, NotFound } from "../../core/errors";
 import { gateSchema } from "../../core/pipelines/definition";
 import { MAX_STEPS, PIPELINE_STATUSES, stepName } from "../../core/pipelines/step";
@@ -64,7 +64,7 @@ export function pipelineRoutes(ctx: Context): Route[] {
         ...searchQuery("the beginning of a pipeline's id, or a part of its name or of a tag"),
         ...tenantQuery,
       }),
-      answers: {
+      responses: {
         200: { description: "a page of pipelines", schema: listOf("pipelines", pipelineSchema) },
       },
       async handle({ principal, query }) {
@@ -92,7 +92,7 @@ export function pipelineRoutes(ctx: Context): Route[] {
       headers: {
         "If-None-Match": z.string().optional().describe("the ETag of an earlier answer"),
       },
-      answers: {
+      responses: {
         200: {
           description: "the pipeline, with its cost and expected duration",
           schema: pipelineSchema,
@@ -100,7 +100,7 @@ export function pipelineRoutes(ctx: Context): Route[] {
         },
         304: { description: "the pipeline has not changed: If-None-Match still holds its ETag" },
       },
-      refusals: NOT_FOUND,
+      errorCodes: NOT_FOUND,
       async handle({ principal, params, request, reply }) {
         const shown = await show(ctx, params.pipeline_id ?? "", tenantScopeOf(principal));
         return sendIfChanged(request, reply, shown);
@@ -114,10 +114,10 @@ export function pipelineRoutes(ctx: Context): Route[] {
       tag: "Pipelines",
       summary: "Cancel a pipeline and its unfinished jobs",
       body: { schema: z.strictObject({}), examples: {}, optional: true },
-      answers: {
+      responses: {
         202: { description: "the pipeline; no further step starts", schema: pipelineSchema },
       },
-      refusals: { ...NOT_FOUND, 409: ["pipeline_over"] },
+      errorCodes: { ...NOT_FOUND, 409: ["pipeline_over"] },
       async handle({ principal, params }) {
         const id = params.pipeline_id ?? "";
         const tenantScope = tenantScopeOf(principal);
@@ -138,8 +138,10 @@ export function pipelineRoutes(ctx: Context): Route[] {
       tag: "Pipelines",
       summary: "Approve or reject a step that waits for approval",
       body: { schema: approveBody, examples: {}, optional: true },
-      answers: { 200: { description: "the pipeline, with the decision", schema: pipelineSchema } },
-      refusals: { ...NOT_FOUND, 409: ["no_step_waiting", "step_not_waiting"] },
+      responses: {
+        200: { description: "the pipeline, with the decision", schema: pipelineSchema },
+      },
+      errorCodes: { ...NOT_FOUND, 409: ["no_step_waiting", "step_not_waiting"] },
       async handle({ body, principal, params }) {
         const id = params.pipeline_id ?? "";
         const tenantScope = tenantScopeOf(principal);
@@ -161,8 +163,8 @@ export function pipelineRoutes(ctx: Context): Route[] {
         "gate does not run again if you give it a new gate: only the new gate is evaluated.",
       headers: idempotencyHeader,
       body: { schema: resumeBody, examples: {}, optional: true },
-      answers: { 202: { description: "the pipeline, `running`", schema: pipelineSchema } },
-      refusals: { ...NOT_FOUND, 409: ["pipeline_running", "pipeline_completed"] },
+      responses: { 202: { description: "the pipeline, `running`", schema: pipelineSchema } },
+      errorCodes: { ...NOT_FOUND, 409: ["pipeline_running", "pipeline_completed"] },
       async handle(call) {
         const { body, principal, params, request } = call;
         const id = params.pipeline_id ?? "";

@@ -202,8 +202,8 @@ function presentStep(step: StepView): Step {
     name: step.name,
     job_type: step.job_type,
     status: step.status,
-    // The step has its job's id shortly before the job is inserted. Hide the id until a client can
-    // find the job.
+    // The step's row gets the job's id shortly before the job is inserted. Hide the id until the
+    // job exists, so that a client can read the job by its id.
     job_id: step.job_status === null ? null : step.job_id,
     job_status: step.job_status,
     progress: step.job_progress,

@@ -1,4 +1,4 @@
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import { NotFound } from "../../core/errors";
 import type { Queryable } from "../../platform/postgres/pool";
 import type { Context } from "../../services/context";

@@ -44,7 +44,7 @@ def write_job(
     payload: dict[str, Any],
     **fields: Any,  # noqa: ANN401
 ) -> dict[str, str]:
-    """Writes a job file like the agent. Returns the handler's environment."""
+    """Writes a job file, as the agent does. Returns the handler's environment variables."""
     (folder / "output").mkdir(parents=True, exist_ok=True)
     job = {
         "job_id": "job_1",

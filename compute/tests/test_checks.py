@@ -1,4 +1,4 @@
-"""Checkable answers, and their agreement with the sample data generator."""
+"""Checks of answers. They must accept the answers of the sample data generator."""
 
 import pytest
 from generate import rows

@@ -295,7 +295,10 @@ def test_a_failure_of_the_model_affects_one_request_only(
 
 @pytest.fixture
 def release(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Simulates a GPU that fails. Each request waits until the test sets this event, then fails."""
+    """Simulates a GPU that fails.
+
+    Returns an event. Each request waits until the test sets the event, and then fails.
+    """
     released = threading.Event()
 
     def fail(*_: Any) -> None:  # noqa: ANN401

@@ -4,7 +4,7 @@ export type ArtifactType = (typeof ARTIFACT_TYPES)[number];
 /** The artifact that jobs of one type create, and where it is stored (spec.md 2.3 and 2.6). */
 export interface ArtifactForm {
   type: ArtifactType;
-  /** A subtype, e.g. `scored_dataset`. Each job type has its own kind. */
+  /** More specific than `type`, e.g. `scored_dataset`. Each job type makes a different kind. */
   kind: string;
   /** The field of the job's result that carries the artifact's id. */
   idField: string;

@@ -11,8 +11,11 @@ export interface ArtifactIds {
   storage_id: string;
 }
 
-/** Finds an artifact by either id: payloads contain `artifact_id`, our own URIs `storage_id`. */
-export const findNamed = <T extends ArtifactIds>(artifacts: T[], id: unknown): T | undefined =>
+/**
+ * Finds an artifact by either of its ids. Payloads contain the `artifact_id`. Forge's URIs contain
+ * the `storage_id`.
+ */
+export const findByEitherId = <T extends ArtifactIds>(artifacts: T[], id: unknown): T | undefined =>
   artifacts.find(({ artifact_id, storage_id }) => artifact_id === id || storage_id === id);
 
 /** The forge:// URI of a store key. The key's first segment takes the place of the bucket. */
@@ -37,8 +40,8 @@ export const billingRecordKey = (userId: string, jobId: string): string =>
 export const MANIFEST_FILE = "manifest.json";
 
 /**
- * Format of the ids that Forge generates. An id that was generated for an attempt names the folder
- * of that attempt's uploads, so no other attempt may use the id.
+ * Format of the ids that Forge generates. If Forge generates an id for an attempt, the id is also
+ * the name of the folder with that attempt's uploads. So no other attempt may use the id.
  */
 export const GENERATED_ID = new RegExp(
   `^(?:${[...new Set(Object.values(ARTIFACT_FORMS).map(({ idPrefix }) => idPrefix))].join("|")})_[0-9a-hjkmnp-tv-z]{26}$`,

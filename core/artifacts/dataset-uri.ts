@@ -37,7 +37,7 @@ function isDecodable(uri: string): boolean {
 }
 
 /** An object or a folder in a bucket. */
-export interface BucketPlace {
+export interface BucketLocation {
   scheme: string;
   bucket: string;
   /** Decoded, without empty segments. A folder ends with a slash. */
@@ -45,7 +45,7 @@ export interface BucketPlace {
 }
 
 /** Parses an s3:// or spaces:// URI; undefined for other or malformed URIs. */
-export function bucketPlaceOf(uri: string): BucketPlace | undefined {
+export function bucketLocationOf(uri: string): BucketLocation | undefined {
   if (!DATASET_URI.test(uri) || !isDecodable(uri)) return undefined;
   const [, scheme = "", bucket = "", path = ""] = /^(s3|spaces):\/\/([^/]+)\/(.+)$/.exec(uri) ?? [];
   return scheme === "" ? undefined : { scheme, bucket, key: keyOf(path) };
@@ -58,7 +58,8 @@ function keyOf(path: string): string {
 }
 
 /**
- * Defines which URIs are in Forge's own store: all forge:// URIs, and those below these prefixes.
+ * Defines which URIs are in Forge's own store: all forge:// URIs, and all URIs below the directory
+ * and the bucket that are given here.
  */
 export interface OwnStore {
   /** file:// URIs below this directory are in the store. */
@@ -67,15 +68,18 @@ export interface OwnStore {
   bucketUri?: string | undefined;
 }
 
-/** Folders below `artifacts/` in the store. Each has one subfolder per artifact, named by its storage id. */
+/**
+ * Folders below `artifacts/` in the store. Each has one subfolder per artifact. The artifact's
+ * storage id is the subfolder's name.
+ */
 const ARTIFACT_FOLDERS = new Set(
   Object.values(ARTIFACT_FORMS).map((form) => form.directory.replace("artifacts/", "")),
 );
 
 /**
- * The artifact id in a dataset_uri. Null: the URI is in our store, but jobs must not use it, for
- * example because it names a log or a bill. Undefined: the URI is not in our store, or it is in a
- * folder of samples, which no tenant owns.
+ * The artifact id in a dataset_uri. Null: the URI is in Forge's store, but jobs must not use it,
+ * for example because it names a log or a bill. Undefined: the URI is not in Forge's store, or it
+ * is in another folder below `artifacts/`, such as a folder of samples, which no tenant owns.
  */
 export function artifactIdIn(uri: string, own: OwnStore): string | null | undefined {
   const key = storeKeyOf(uri, own);
@@ -85,7 +89,7 @@ export function artifactIdIn(uri: string, own: OwnStore): string | null | undefi
   return ARTIFACT_FOLDERS.has(folder.toLowerCase()) ? id : undefined;
 }
 
-/** The decoded store key of a URI, without empty segments; undefined if it is not in our store. */
+/** A URI's decoded store key without empty segments; undefined if it is not in Forge's store. */
 export function storeKeyOf(uri: string, own: OwnStore): string | undefined {
   if (faultOf(uri, own.artifactsRoot) !== undefined) return undefined;
   const root = own.artifactsRoot.replace(/(?<!\/)\/+$/, "");

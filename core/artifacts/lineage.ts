@@ -8,7 +8,7 @@ export interface LineageFacts {
     deletedAt: string | null;
     sourceArtifacts: string[];
     sourceJobs: string[];
-    /** Unregistered sources: names of models or teachers, URIs. */
+    /** Sources that are not registered artifacts: names of models or teachers, and URIs. */
     externals: string[];
   }[];
   jobs: {

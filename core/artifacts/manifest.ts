@@ -16,13 +16,13 @@ export type { Manifest } from "./manifest-schema";
 
 type Column = z.infer<typeof tableSchema>["columns"][number];
 
-/** The table in an artifact's files, as the service read it: not as the worker reported it. */
+/** What the service found in an artifact's table files. Independent of the worker's report. */
 export interface MeasuredTable {
   numRows: number;
   columns: Column[];
   /** Files that should be tables but can't be read, with the reason. */
   unreadable: { path: string; why: string }[];
-  /** False if no file could be read. */
+  /** False if the service could read none of the table's files. */
   isRead: boolean;
 }
 
@@ -44,7 +44,7 @@ export interface SourceArtifact {
   manifest: Extract<Manifest, { artifact_type: "checkpoint" }> | null;
 }
 
-/** Input of a manifest. The same facts always give the same manifest. */
+/** Input of `describeArtifact`. Equal input always gives an equal manifest. */
 export interface ManifestFacts {
   artifactId: string;
   /** Id of the artifact's folder in the store. */
@@ -53,7 +53,7 @@ export interface ManifestFacts {
   jobId: string;
   userId: string;
   createdBy: string;
-  /** When the winning attempt ended, ISO 8601 UTC. */
+  /** End of the attempt that completed the job, ISO 8601 UTC. */
   createdAt: string;
   attempt: number;
   workerId: string;
@@ -238,7 +238,7 @@ const checkpointOf = ({ jobType, sourceArtifacts }: ManifestFacts): SourceArtifa
     ? (sourceArtifacts.find(({ manifest }) => manifest)?.manifest ?? null)
     : null;
 
-/** The manifest of a stopped deployment: sets its last URL, total cost and lifetime. */
+/** Returns a stopped deployment's manifest, with its last URL, total cost and lifetime. */
 export function describeStopped(
   manifest: DeploymentManifest,
   served: { inferenceUrl: string | null; costUsd: number; days: number },
@@ -252,7 +252,7 @@ export function describeStopped(
   };
 }
 
-/** The scaling in the job's payload. Later changes are in the deployment, not in its manifest. */
+/** Replica limits from the job's payload. Later changes of the limits don't change the manifest. */
 function scalingOf(payload: Record<string, unknown>) {
   const min = count.safeParse(payload.min_replicas).data ?? 1;
   return {
@@ -280,7 +280,10 @@ function measuredTable(table: MeasuredTable, reported: ReportedFields) {
 
 const URI_FIELDS = ["dataset_uri", "distilled_dataset_uri", "checkpoint_uri", "report_uri"];
 
-/** A URI in our store that a worker reports must be in the artifact's own folder. */
+/**
+ * Records a contradiction for each reported forge:// URI outside of the artifact's folder. Checks
+ * nothing if the service sees no files of the artifact.
+ */
 function compareUris(facts: ManifestFacts, reported: ReportedFields): void {
   const { jobType, artifactId, storageId, result, files } = facts;
   const own = storeUri(artifactPrefix(jobType, storageId));

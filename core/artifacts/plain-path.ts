@@ -18,7 +18,10 @@ const ODD = /^[A-Za-z]:|^[\s.]*$|[\s.]$|[\x80-\x9f]/;
 const encoder = new TextEncoder();
 const bytesOf = (text: string): number => encoder.encode(text).length;
 
-/** True if a relative path stays in its folder on every operating system. */
+/**
+ * True if a relative path stays in its folder on every operating system, and contains no name that
+ * the stores use for their own files.
+ */
 export function isPlainPath(path: string): boolean {
   const segments = path.split("/");
   return (

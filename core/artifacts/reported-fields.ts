@@ -23,8 +23,8 @@ export class ReportedFields {
   }
 
   /**
-   * The valid entries of an object field. Ignores null entries. Each invalid one is a
-   * contradiction.
+   * Returns the valid entries of an object field. Ignores null entries. Records a contradiction for
+   * each invalid entry.
    */
   entries<T>(field: string, schemaOf: (name: string) => z.ZodType<T>): Record<string, T> {
     const object = this.reported[field] ?? {};

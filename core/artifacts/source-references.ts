@@ -9,8 +9,8 @@ export interface Reference {
   /** An artifact id, a URI, or a name that only the worker can resolve. */
   value: string;
   /**
-   * Id to look up. Null: the value is a URI in our store that jobs must not use. Undefined: there
-   * is nothing to look up, for example for a URI in another store.
+   * The artifact id to look up. Null: the value is a URI in Forge's store that jobs must not use.
+   * Undefined: there is nothing to look up, for example for a URI in another store.
    */
   artifactId: string | null | undefined;
 }

@@ -50,9 +50,9 @@ test("written and new shares add up to the bill, whichever months are written", 
         total += piece;
         return { month: month(n), days: total };
       });
-      // The months that have a billing line before the split, with their shares. `splitByMonth`
-      // requires that these shares cost at most the whole bill, so `closed` (in days) never exceeds
-      // `total`.
+      // `lines`: months that already have a billing line before the split, with their shares.
+      // `splitByMonth` requires that the shares add up to at most the whole bill. So `closed`, the
+      // days that these shares cover, must not exceed `total`.
       let closed = 0;
       const lines = early.map(({ n, days: more }) => {
         const before = priceOf(closed);

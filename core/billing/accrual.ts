@@ -4,8 +4,8 @@ import { type Portion, priceJob } from "./price-job";
 import type { RateCard } from "./rate-card";
 
 /**
- * A month, with a deployment's age at the month's end. For the deployment's last month: its age at
- * the stop, or now.
+ * A month, and a deployment's age at the end of this month. In the deployment's last month: its age
+ * at the stop, or its current age if it is still running.
  */
 export interface LivedUntil {
   /** The month's first day, YYYY-MM-DD, UTC. */
@@ -31,12 +31,14 @@ export const withDays = (portions: readonly Portion[], days: number): Portion[] 
 
 /**
  * Splits a deployment's bill into months. Returns the shares of the months that have no billing
- * line yet. A month's share is the bill up to the month's end, minus the shares of earlier months,
- * and minus all shares that have a billing line. So all shares add up to the bill exactly.
+ * line yet. Such a share is the bill up to the month's end, minus the amount that is already
+ * allocated: all shares with a billing line, and the returned shares of earlier months. A share is
+ * at least 0. All shares, with and without a line, add up to the bill exactly.
  *
  * If the clock was wrong, a month's billing line may have been written before the month ended. The
  * rest of that month's cost then goes to the next month without a line.
- * @param lived in order, without gaps. The last entry is the deployment's end, or now.
+ * @param lived the deployment's months, in order, without gaps. The last entry is for the month of
+ * the stop, or for the current month.
  * @param written the shares that have a billing line. Their sum must be at most the bill.
  */
 export function splitByMonth(

@@ -23,8 +23,9 @@ export const defaultWarning = (cap: number | null): number | null =>
 export type BudgetState = "ok" | "warning" | "exhausted";
 
 /**
- * Decides whether work that costs `more` may begin. `exhausted`: the work must not begin. Once the
- * cap is reached, even free work must not begin.
+ * Decides whether new work may begin. `exhausted`: the work must not begin. When the cap is already
+ * reached, even free work must not begin.
+ * @param more expected cost of the new work, in USD.
  */
 export function judgeBudget(
   { cap_usd: cap, warning_usd: warning }: Budget,

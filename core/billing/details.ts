@@ -2,7 +2,7 @@ import { z } from "zod";
 import { declarationOf, type JobType, typesWhere } from "../jobs/job-types";
 import type { DetailName } from "../jobs/types/declaration";
 
-/** Names the job types whose records have this detail. */
+/** A description for the API schema: the job types whose billing records have this detail. */
 const onlyFor = (detail: DetailName): string =>
   `only for ${typesWhere(({ details }) => details?.includes(detail) ?? false).join(", ")}`;
 
@@ -48,7 +48,10 @@ export interface WorkFacts {
 const amount = z.number().min(0).max(1e15);
 const name = z.string().trim().min(1).max(200);
 
-/** The first valid value of these fields in the worker's metrics or result. */
+/**
+ * Finds the first valid value of the given fields. For each field, the worker's metrics are read
+ * before its result.
+ */
 type Reported = <T>(schema: z.ZodType<T>, ...fields: string[]) => T | undefined;
 
 type Reader<Name extends DetailName> = (reported: Reported, facts: WorkFacts) => WorkDetails[Name];

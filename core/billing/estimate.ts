@@ -78,7 +78,7 @@ function estimateByHistory(facts: EstimateFacts): Estimate {
   priced.sort((a, b) => a.usd.comparedTo(b.usd));
   const portions = [0.1, 0.5, 0.9].map((share) => {
     const at = priced[Math.round(share * (priced.length - 1))];
-    if (!at) throw new Error("a quantile of nothing");
+    if (!at) throw new Error("there are no values to take a quantile of");
     return at.portion;
   });
   return estimateOf(facts, portions, "history", history.length);
@@ -91,7 +91,7 @@ function estimateOf(
   samples: number,
 ): Estimate {
   const [low, expected, high] = portions.map((portion) => priceJob(type, [portion], card));
-  if (!low || !expected || !high) throw new Error("an estimate has three ends");
+  if (!low || !expected || !high) throw new Error("an estimate needs three amounts");
   return {
     expectedUsd: Decimal.min(expected.totalCostUsd, MAX_BILL_USD),
     lowUsd: Decimal.min(low.totalCostUsd, MAX_BILL_USD),

@@ -123,7 +123,7 @@ test("recomputing a record finds no difference, and detects a changed number", (
           cost_breakdown: bill.costBreakdown,
           total_cost_usd: Number(bill.totalCostUsd),
         };
-        // The record as read back from Postgres.
+        // Simulates storing the record in Postgres and reading it back.
         const stored = JSON.parse(JSON.stringify(record)) as typeof record;
         expect(compareRecord(stored)).toEqual([]);
         const wrong = { ...stored, total_cost_usd: stored.total_cost_usd + 0.01 };

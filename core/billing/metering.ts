@@ -12,10 +12,13 @@ type Flag =
   | "samples_not_reported"
   | "usage_over_plausible";
 
-/** Usage of an attempt that the control plane counted itself; null: unknown. */
+/** An attempt's rows and samples, counted by the control plane; null: unknown. */
 export type Counted = Record<Countable, number | null>;
 
-/** Counts the work of a completed attempt. */
+/**
+ * Counts the rows or samples of a completed attempt. The job type's declaration says which of them
+ * is counted.
+ */
 export function countOf({ type, params, rowsRead, rowsMade }: CountFacts): Counted {
   // The reference handler reads at most `limit` rows of a benchmark, so at most `limit` are
   // counted.
@@ -39,7 +42,7 @@ interface CountFacts {
 
 export const NOTHING_COUNTED: Counted = { rows_processed: null, samples_evaluated: null };
 
-/** One attempt: the usage that its worker reported, and the time that we measured. */
+/** One attempt: its usage as reported by the worker, and its time as measured by Forge. */
 export interface AttemptFacts {
   attempt: number;
   outcome: Outcome;
@@ -57,7 +60,7 @@ export interface MeteredAttempt extends Omit<AttemptFacts, "usage" | "seconds"> 
   gpu_hours_reported: number | null;
   /** Whether the bill includes the attempt. */
   billed: boolean;
-  /** Billed usage, see `meterAttempt`. */
+  /** Metered usage, see `meterAttempt`. Also set if `billed` is false. */
   usage: Usage;
   /** Reported values of the numbers that exceeded their bounds; absent if none did. */
   reported?: Record<string, number>;
@@ -73,15 +76,15 @@ const FLAG_OF_COUNT: Record<Countable, Flag> = {
  * Returns the GPU hours to bill: the reported hours, but at most the measured ones. If no hours
  * were reported, the measured ones. Rounded down to nine decimals, the precision of measured hours.
  */
-export const hoursOf = (reported: number | null, measured: number): number =>
+export const billableGpuHours = (reported: number | null, measured: number): number =>
   new Decimal(Math.min(reported ?? measured, measured))
     .toDecimalPlaces(9, Decimal.ROUND_DOWN)
     .toNumber();
 
 /**
- * Computes the billed usage of an attempt from the worker's report. Limits the reported GPU hours
- * to the measured ones, and other numbers to their plausible bounds. If the worker reported no rows
- * or samples, uses Forge's own count (`countOf`). The time to set up a worker is never billed.
+ * Computes an attempt's metered usage from the worker's report. Limits the reported GPU hours to
+ * the measured ones, and other numbers to their plausible bounds. If the worker reported no rows or
+ * samples, uses the control plane's count (`countOf`). The time to set up a worker is never billed.
  */
 export function meterAttempt(
   facts: AttemptFacts,
@@ -110,7 +113,7 @@ export function meterAttempt(
     gpu_hours_measured: measured,
     gpu_hours_reported: reported,
     billed,
-    usage: { ...NO_USAGE, ...accepted, ...filled, gpu_hours: hoursOf(reported, measured) },
+    usage: { ...NO_USAGE, ...accepted, ...filled, gpu_hours: billableGpuHours(reported, measured) },
     flags,
   };
 }

@@ -4,7 +4,7 @@ import { type LivedUntil, type MonthShare, monthAfter, splitByMonth } from "./ac
 import { type Portion, priceJob } from "./price-job";
 import type { RateCard } from "./rate-card";
 
-/** The bill of a live deployment. */
+/** Input for computing the cost of a live deployment. */
 export interface Accruing {
   portions: Portion[];
   card: RateCard;
@@ -50,10 +50,9 @@ export const accruedIn = (deployment: Accruing, month: string): Decimal =>
   new Decimal(unwrittenShares(deployment).find((one) => one.month === month)?.costUsd ?? 0);
 
 /**
- * The cost so far of a live deployment in those months after the given one that have no billing
- * line yet. For the current month, this is usually 0. Exception: if a wrong clock caused the
- * current month's line to be written too early, a later month gets the remaining cost
- * (`splitByMonth`).
+ * The cost so far of a live deployment in later months that have no billing line yet. If `month` is
+ * the current month, this is usually 0. It is more if a wrong clock caused the current month's line
+ * to be written too early: `splitByMonth` then adds the remaining cost to a later month.
  */
 export function accruedAfter(deployment: Accruing, month: string): Decimal {
   const later = unwrittenShares(deployment).filter((one) => one.month > month);

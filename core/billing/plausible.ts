@@ -1,7 +1,7 @@
 import { declarationOf, type JobType } from "../jobs/job-types";
 import type { ReportedUsage } from "./usage";
 
-/** The most tokens, rows and samples that are billed for one attempt. */
+/** The maximum numbers of tokens, rows and samples that are billed for one attempt. */
 export interface UsageBounds {
   tokens: number;
   rows: number;
@@ -19,16 +19,19 @@ export interface Evidence {
 }
 
 /**
- * The highest plausible usage per second. No current machine is as fast, so real usage is not cut.
+ * The highest plausible usage per second. No current machine is as fast, so the bound never reduces
+ * real usage.
  */
 const PER_SECOND = { tokens: 1_000_000, rows: 1_000_000, samples: 10_000 } as const;
 
-/** The lowest bound that is computed from a duration. Applies to short attempts. */
+/**
+ * A bound from an attempt's duration is never lower than this. It matters only for short attempts.
+ */
 const MIN_BOUND_BY_TIME = { tokens: 1_000_000_000, rows: 10_000_000, samples: 1_000_000 } as const;
 
 /**
- * The lowest bound that is computed from a job's size. Applies to small jobs. At the default
- * prices, this much usage costs at most 30 USD.
+ * A bound from a job's size is never lower than this. It matters only for small jobs. At the
+ * default prices, this much usage costs at most 30 USD.
  */
 const MIN_BOUND_BY_SIZE = { tokens: 100_000_000, rows: 100_000 } as const;
 
@@ -39,13 +42,15 @@ const MIN_BOUND_BY_SIZE = { tokens: 100_000_000, rows: 100_000 } as const;
 const TOKENS_PER_ROW = 1_000_000;
 
 /**
- * True if a bill or billing record of this type depends on the number of rows that the job reads.
+ * True if the bills or billing records of jobs of this type depend on the number of rows that the
+ * job reads.
  */
 export const readsRows = (type: JobType): boolean => declarationOf(type).usage.readsRows;
 
 /**
- * Computes the bounds of an attempt's usage. Each is the lower of two: a bound from the duration,
- * and a bound from the job's size, if the payload or the dataset shows the size.
+ * Computes the bounds of an attempt's usage from its duration. For tokens and rows, also computes a
+ * bound from the job's size, if the payload or the dataset shows the size. Then the smaller of the
+ * two bounds applies.
  */
 export function boundsOf({ type, payload, rows, seconds }: Evidence): UsageBounds {
   const byTime = (unit: keyof UsageBounds): number =>

@@ -2,7 +2,7 @@ import { Decimal } from "decimal.js";
 import { gpuHourPrice, type RateCard, type WorkCard } from "./rate-card";
 import type { Usage } from "./usage";
 
-/** Usage of one attempt, and words of its GPU's name. */
+/** Usage of one attempt. `gpu_tokens`: the lower-case words of its GPU's name. */
 export interface Portion {
   usage: Usage;
   gpu_tokens: readonly string[];
@@ -25,7 +25,7 @@ interface PriceFormulas {
   generationPrice?(card: WorkCard): string;
 }
 
-/** The formulas, by the name that a job type's declaration gives as its `price`. */
+/** The price formulas by name. The field `price` of a job type's declaration is such a name. */
 const FORMULAS = {
   generated_tokens: {
     onWork: ({ usage }, card) => generatedTokens(usage, card.generationPer1mTokens),

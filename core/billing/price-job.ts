@@ -24,8 +24,8 @@ export const roundUsd = (amount: Decimal): Decimal =>
   amount.toDecimalPlaces(MONEY_DECIMALS, Decimal.ROUND_HALF_UP);
 
 /**
- * Prices a job by its type's formula (price-formulas.ts), or by usage if the rate card is metered.
- * Each term is a formula's result; a line of the bill is the rounded sum of its terms.
+ * Prices a job by its type's formula (price-formulas.ts), or by consumption if the rate card is
+ * metered. Each line of the bill is the rounded sum of its terms.
  * @param portions usage of each billed attempt; at least one.
  */
 export function priceJob(type: JobType, portions: readonly Portion[], card: RateCard): Bill {
@@ -50,7 +50,7 @@ const LINES = ["gpu", "generation", "audit", "eval", "deploy"];
 
 const formulasOf = (type: JobType) => PRICE_FORMULAS[declarationOf(type).price];
 
-/** GPU time and tokens of an attempt, and the monthly fee of a deployment. */
+/** Terms on a metered card: GPU time, tokens, and for a deployment its monthly fee. */
 function termsOfUsage(type: JobType, portion: Portion, card: MeteredCard): Term[] {
   const { usage, gpu_tokens: gpu } = portion;
   const extra = formulasOf(type).onMetered?.(portion, card);
@@ -67,7 +67,8 @@ function unitCosts(type: JobType, card: RateCard, gpu: readonly string[]): Bill[
   if (card.basis === "metered") {
     return {
       ...shared,
-      // spec.md 2.5 requires these three in every record. A metered card doesn't charge for them.
+      // spec.md 2.5 requires the next three prices in every record. A metered card has no such
+      // prices, so record 0.
       generation_per_1m_tokens: "0",
       audit_per_1k_rows: "0",
       eval_per_100_samples: "0",

@@ -13,7 +13,9 @@ const gpuHour = z
   )
   .refine((prices) => prices.default !== undefined, '"default" is missing: any other GPU\'s price')
   .meta({ required: ["default"] })
-  .describe("price per GPU hour, by a word of the GPU's name; `default`: any other GPU");
+  .describe(
+    "price per GPU hour. A key is a word of the GPU's name; `default` is for all other GPUs",
+  );
 
 /** Prices by output: tokens, rows, samples, and GPU hours of training (spec.md 2.5, table 1). */
 const workPrices = z.strictObject({
@@ -60,7 +62,7 @@ export interface MeteredCard extends CardName, Omit<z.infer<typeof meteredPrices
 /** Prices by name and version. A job keeps the card that was in force when it was submitted. */
 export type RateCard = WorkCard | MeteredCard;
 
-/** Prices of spec.md 2.5, GPU prices of contract.md. A migration inserts the same ones. */
+/** Prices of spec.md 2.5, GPU prices of contract.md. Migration 0013 inserts the same prices. */
 export const DEFAULT_RATE_CARD: WorkCard = {
   name: "default",
   version: 1,
@@ -84,7 +86,7 @@ export const METERED_RATE_CARD: MeteredCard = {
   deployPerMonth: "0",
 };
 
-/** The price of one GPU hour on a GPU with these name tokens. */
+/** The price of one GPU hour. `tokens`: the lower-case words of the GPU's name. */
 export function gpuHourPrice({ gpuHour }: RateCard, tokens: readonly string[]): string {
   // The longest (most specific) word wins. Sorted, because JSON order is not stable.
   const known = Object.keys(gpuHour)

@@ -7,7 +7,7 @@ type Compared = Omit<
   "created_at" | "user_id" | "details" | "state" | "days_so_far"
 >;
 
-/** Recomputes a record from what it stores. @returns one line per number that differs. */
+/** Recomputes a bill from its stored record. @returns one line for each number that differs. */
 export function compareRecord(record: Compared): string[] {
   const bill = priceJob(record.job_type, portionsOf(record), record.rate_card);
   const differences = [

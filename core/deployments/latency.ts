@@ -26,7 +26,7 @@ export function quantile(counts: readonly number[], share: number): number | nul
   let left = Math.ceil(total * share);
   for (const [bucket, count] of counts.entries()) {
     left -= count;
-    // The logarithmic middle of the bucket.
+    // Returns the middle of the bucket on a logarithmic scale.
     if (left <= 0) return MIN_MS * GROWTH ** (bucket - (bucket === 0 ? 0 : 0.5));
   }
   return null;

@@ -1,6 +1,6 @@
 import type { JobWorkflowInput } from "../jobs/workflow";
 
-/** The job type of deployments. Defined here, so that workflows need not load declarations. */
+/** The job type of deployments. Defined here, so that workflow code imports no declarations. */
 export const DEPLOYMENT_TYPE = "deploy";
 
 export const DEPLOYMENT_WORKFLOW = "deploymentWorkflow";
@@ -37,7 +37,7 @@ export interface PlacementJob extends JobWorkflowInput {
 export interface DeploymentAction {
   /** The deployment has stopped; nothing is left to do. */
   isOver: boolean;
-  /** The placement that is starting. The workflow must run the placement's job until its end. */
+  /** The job of the placement that is starting. The workflow must run this job to its end. */
   placing?: PlacementJob;
   /** Check again after this time, even without a wake signal. */
   againInMs?: number;

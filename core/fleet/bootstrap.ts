@@ -33,7 +33,7 @@ export const BOOTSTRAP_WORKFLOW = "bootstrapWorkflow";
 
 export interface BootstrapInput {
   workerId: string;
-  /** Increases with each bootstrap of the worker. */
+  /** The number of this bootstrap. Each new bootstrap of the worker increases the number. */
   run: number;
 }
 

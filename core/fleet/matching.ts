@@ -12,7 +12,7 @@ export interface FleetWorker extends Capabilities {
   userId: string;
   /** The worker may serve other tenants than its owner: those in `tenants`, or all. */
   shared: boolean;
-  /** If set, the worker runs jobs of these tenants only. Null: the owner has set no such limit. */
+  /** If set, the worker runs only jobs of these tenants. Null: `shared` alone decides. */
   tenants: string[] | null;
 }
 
@@ -22,8 +22,9 @@ export interface HeldWorker extends Pick<Capabilities, "gpuCount" | "memoryGb"> 
 }
 
 /**
- * On shared workers, a job's priority normally counts only among jobs of its own tenant. The
- * priorities of these tenants also count against jobs of other tenants. `*`: all tenants.
+ * Ids of the ranked tenants; `*` means all tenants. The priority of a ranked tenant's job also
+ * counts against other tenants' jobs. If a tenant is not ranked, its job priorities count only
+ * among the tenant's own jobs.
  */
 export type RankedTenants = readonly string[];
 

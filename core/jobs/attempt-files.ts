@@ -9,12 +9,12 @@ export const logKey = (jobId: string, attempt: number): string =>
 export const checkpointPrefix = (jobId: string, attempt: number): string =>
   `${runPrefix(jobId)}attempt-${attempt}/`;
 
-/** The folder of the files that a job's attempts share. Not needed after the job has completed. */
+/** The folder of the files that a job's attempts share. Not needed after the job has ended. */
 export const runPrefix = (jobId: string): string => `runs/${jobId}/`;
 
 /**
- * The folder for output that is discarded. A job that places a deployment again uploads here, so
- * that it does not overwrite the files of the job that made the deployment.
+ * The output folder of a job that starts another server of an existing deployment. The output is
+ * discarded, because the deployment's first job has already stored the deployment's files.
  */
 export const discardedOutputPrefix = (jobId: string, attempt: number): string =>
   `${runPrefix(jobId)}attempt-${attempt}-output/`;

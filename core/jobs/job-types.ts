@@ -3,7 +3,7 @@ import type { JobTypeDeclaration } from "./types/declaration";
 
 export type JobType = (typeof DECLARATIONS)[number]["type"];
 
-/** In declaration order. */
+/** All job types, in the order of DECLARATIONS. */
 export const JOB_TYPES: readonly JobType[] = DECLARATIONS.map(({ type }) => type);
 
 const BY_TYPE = mapByType<JobTypeDeclaration<JobType>>((declaration) => declaration);

@@ -36,7 +36,7 @@ export const OPTION_FIELDS = {
     .min(1)
     .max(MAX_ATTEMPTS)
     .default(MAX_ATTEMPTS)
-    .describe("most attempts, if a worker fails or is lost"),
+    .describe("maximum number of attempts; a further attempt follows if a worker fails or is lost"),
 } as const;
 
 const optionsSchema = z.object(OPTION_FIELDS);

@@ -3,6 +3,7 @@ import { matchQueue, NO_NEEDS, OWN_WORKER } from "../../test/support/match-queue
 import {
   explainPending,
   type FleetMember,
+  type Queue,
   type QueuedGroup,
   type WaitingJob,
 } from "./pending-reason";
@@ -28,19 +29,23 @@ const group = (userId: string, at: number[], more: Partial<QueuedGroup> = {}): Q
   ...more,
 });
 
+const queueOf = (...groups: QueuedGroup[]): Queue => ({ groups, hasMore: false });
+
 test("no worker is registered, or only workers of another tenant", () => {
-  expect(explainPending(job, [], [])).toMatchObject({ code: "no_worker" });
+  expect(explainPending(job, [], queueOf())).toMatchObject({ code: "no_worker" });
   const foreign = [worker({ userId: "bob", status: "idle", polls: true })];
-  expect(explainPending(job, foreign, [])).toMatchObject({ code: "no_worker" });
+  expect(explainPending(job, foreign, queueOf())).toMatchObject({ code: "no_worker" });
 });
 
 test("a deployment waits for a worker that does not serve it yet", () => {
   const placedAgain = { ...job, avoid: ["w"] };
-  expect(explainPending(placedAgain, [worker()], [])).toMatchObject({
+  expect(explainPending(placedAgain, [worker()], queueOf())).toMatchObject({
     code: "no_worker_fits",
     requirement: { name: "worker", available: null },
   });
-  expect(explainPending(placedAgain, [worker(), worker({ workerId: "v" })], [])).toMatchObject({
+  expect(
+    explainPending(placedAgain, [worker(), worker({ workerId: "v" })], queueOf()),
+  ).toMatchObject({
     code: "workers_busy",
   });
 });
@@ -82,7 +87,7 @@ test.each([
     const fleet = [{}, { ...a100, gpuCount: 2 }, { ...a100, gpuCount: 1 }].map((more) =>
       worker({ ...more, jobTypes }),
     );
-    expect(explainPending({ ...job, ...needs }, fleet, [])).toEqual({
+    expect(explainPending({ ...job, ...needs }, fleet, queueOf())).toEqual({
       code: "no_worker_fits",
       message,
       requirement: { name, needed, available },
@@ -93,7 +98,7 @@ test.each([
 
 test("matching workers out of service: the message says why", () => {
   const dead = worker({ workerId: "box", status: "dead", statusReason: "no heartbeat for 30 s" });
-  expect(explainPending(job, [dead], [])).toMatchObject({
+  expect(explainPending(job, [dead], queueOf())).toMatchObject({
     code: "no_worker_available",
     message: "matching workers are not available: box is dead (no heartbeat for 30 s)",
   });
@@ -104,34 +109,40 @@ test("matching workers out of service: the message says why", () => {
     status: "idle",
     draining: true,
   });
-  expect(explainPending(job, [shared], []).message).toMatch(/: a shared worker is draining$/);
+  expect(explainPending(job, [shared], queueOf()).message).toMatch(
+    /: a shared worker is draining$/,
+  );
 });
 
 test("a worker that is being set up", () => {
   const coming = worker({ workerId: "box", status: "bootstrapping" });
-  expect(explainPending(job, [coming], [])).toMatchObject({ code: "provisioning" });
+  expect(explainPending(job, [coming], queueOf())).toMatchObject({ code: "provisioning" });
   // Another matching worker is in service, so the job waits for that worker, not for the setup.
-  expect(explainPending(job, [coming, worker()], [])).toMatchObject({ code: "workers_busy" });
+  expect(explainPending(job, [coming, worker()], queueOf())).toMatchObject({
+    code: "workers_busy",
+  });
 });
 
 test("an idle worker that polls: the job will be assigned shortly", () => {
   const idle = worker({ status: "idle", polls: true });
-  expect(explainPending(job, [idle], [])).toMatchObject({ code: "scheduling" });
+  expect(explainPending(job, [idle], queueOf())).toMatchObject({ code: "scheduling" });
 });
 
 test("idle workers that do not poll", () => {
-  expect(explainPending(job, [worker({ workerId: "box", status: "idle" })], [])).toMatchObject({
+  expect(
+    explainPending(job, [worker({ workerId: "box", status: "idle" })], queueOf()),
+  ).toMatchObject({
     code: "no_worker_available",
     message: "idle, but not polling for work: box",
   });
 });
 
 test("busy workers: the position among the jobs that compete for them", () => {
-  const queue = [
+  const queue = queueOf(
     group("ann", [3, 4, 5, 6]),
     group("bob", [1, 2]),
     group("ann", [0], { gpuCount: 8 }),
-  ];
+  );
   expect(explainPending(job, [worker()], queue)).toEqual({
     code: "workers_busy",
     message: "the matching worker is busy; number 3 in the queue",
@@ -141,18 +152,22 @@ test("busy workers: the position among the jobs that compete for them", () => {
 });
 
 test("a job beyond the part of the queue that was read has no position", () => {
-  const queue = [group("ann", [1, 2, 3], { hasMore: true })];
-  expect(explainPending(job, [worker()], queue)).toMatchObject({
-    code: "workers_busy",
-    queue_position: null,
-  });
+  const ownIsLong = queueOf(group("ann", [1, 2, 3], { hasMore: true }));
+  const hasMoreGroups = { ...queueOf(group("bob", [1])), hasMore: true };
+  for (const queue of [ownIsLong, hasMoreGroups]) {
+    expect(explainPending(job, [worker()], queue)).toMatchObject({
+      code: "workers_busy",
+      message: "the matching worker is busy; the queue is long",
+      queue_position: null,
+    });
+  }
 });
 
 test("a tenant over its share: why later jobs go first", () => {
   const pool = ["a", "b", "c"].map((workerId, n) =>
     worker({ workerId, userId: "ops", shared: true, serves: n < 2 ? "ann" : "bob" }),
   );
-  const queue = [group("ann", [5]), group("bob", [6, 7, 8])];
+  const queue = queueOf(group("ann", [5]), group("bob", [6, 7, 8]));
   expect(explainPending(job, pool, queue)).toMatchObject({
     code: "over_share",
     message: expect.stringMatching(
@@ -180,7 +195,7 @@ test("the queue position is the order in which the matcher assigns the job", () 
     );
   const busy = fc.array(fc.constantFrom(...tenants), { minLength: 1, maxLength: 5 });
   fc.assert(
-    fc.property(queues, busy, fc.nat(), (queue, serves, pick) => {
+    fc.property(queues, busy, fc.nat(), fc.nat(4), (queue, serves, pick, read) => {
       const mine = queue[pick % queue.length];
       if (!mine) return;
       const fleet = serves.map((tenant, n) =>
@@ -201,7 +216,16 @@ test("the queue position is the order in which the matcher assigns the job", () 
         a.workerId < b.workerId ? -1 : 1,
       );
       const position = order.findIndex(({ jobId }) => jobId === mine.jobId) + 1;
-      expect(explainPending(mine, fleet, groups).queue_position).toBe(position);
+      expect(explainPending(mine, fleet, queueOf(...groups)).queue_position).toBe(position);
+      // If the queue is long, only the first jobs of each group are read.
+      const cut = groups.map((each) => ({
+        ...each,
+        jobs: each.jobs.slice(0, read + 1),
+        hasMore: each.jobs.length > read + 1,
+      }));
+      const known = explainPending(mine, fleet, queueOf(...cut)).queue_position;
+      if (known !== null) expect(known).toBe(position);
+      if (cut.every(({ hasMore }) => !hasMore)) expect(known).not.toBeNull();
     }),
   );
 });

@@ -10,14 +10,7 @@ import {
   rankOf,
   serves,
 } from "../fleet/matching";
-import {
-  countUnmet,
-  firstUnmet,
-  fits,
-  type Need,
-  type Requirements,
-  requirementGroupOf,
-} from "./requirements";
+import { countUnmet, firstUnmet, fits, type Need, type Requirements } from "./requirements";
 import type { WorkerStatus } from "./states";
 
 /** Why a job waits, from the longest to the shortest expected wait. */
@@ -38,8 +31,8 @@ export interface PendingReason {
   /** For `no_worker_fits`: a requirement that the best-fitting worker does not meet. */
   requirement: { name: string; needed: string | number; available: string | number | null } | null;
   /**
-   * 1: the job is next. Null for all codes except `workers_busy` and `over_share`, and for a job
-   * that is further back than the part of the queue that was read.
+   * The job's place in the queue; 1 is next. Null for all codes except `workers_busy` and
+   * `over_share`. Also null if the queue is too long to read all jobs that may go first.
    */
   queue_position: number | null;
 }
@@ -63,26 +56,36 @@ export interface QueuedGroup extends Requirements {
   hasMore: boolean;
 }
 
+/** The queue as far as it was read. */
+export interface Queue {
+  groups: QueuedGroup[];
+  /** The read stopped at its limit. The queue may have requirement groups that were not read. */
+  hasMore: boolean;
+}
+
 export type WaitingJob = QueuedJob;
 
 /** Which workers can run a job. The same for all jobs of one requirement group. */
-export interface Outlook {
-  /** Why no job of the group can run now, if the reason does not depend on the queue. */
+export interface Eligibility {
+  /**
+   * Why no job of the group is running yet. Undefined if the reason depends on the queue:
+   * `explainPending` then computes the reason.
+   */
   reason: PendingReason | undefined;
-  /** Matching workers that are in service. */
+  /** Matching workers that are idle or busy, and not draining. */
   working: FleetMember[];
 }
 
 type Wants = Requirements & { userId: string };
 
 /** Applies the rules of matching.ts in O(fleet) time: call it once per requirement group. */
-export function outlookOf(job: Wants, fleet: FleetMember[]): Outlook {
+export function eligibilityOf(job: Wants, fleet: FleetMember[]): Eligibility {
   const visible = fleet.filter((worker) => serves(worker, job.userId));
   const fitting = visible.filter((worker) => fits(job, worker));
   const working = fitting.filter(
     (worker) => (worker.status === "idle" || worker.status === "busy") && !worker.draining,
   );
-  const because = (why: PendingReason): Outlook => ({ reason: why, working });
+  const because = (why: PendingReason): Eligibility => ({ reason: why, working });
   if (working.length === 0) {
     const coming = fitting.find((worker) => worker.status === "bootstrapping");
     if (coming) {
@@ -113,20 +116,20 @@ export function outlookOf(job: Wants, fleet: FleetMember[]): Outlook {
 export function explainPending(
   job: QueuedJob,
   fleet: FleetMember[],
-  queue: QueuedGroup[],
+  queue: Queue,
   ranked: RankedTenants = [],
-  { reason: known, working }: Outlook = outlookOf(job, fleet),
+  { reason: known, working }: Eligibility = eligibilityOf(job, fleet),
 ): PendingReason {
   if (known) return known;
-  const { position, overtaken } = queuePosition(job, working, fleet, queue, ranked);
+  const { position, heldByOwnTenant } = queuePosition(job, working, fleet, queue, ranked);
   const count = working.length;
   const busy =
     count === 1 ? "the matching worker is busy" : `all ${count} matching workers are busy`;
-  if (overtaken > 0) {
-    const message = `${busy}; tenants that hold fewer shared workers than yours (${overtaken}) go first`;
+  if (heldByOwnTenant > 0) {
+    const message = `${busy}; tenants that hold fewer shared workers than yours (${heldByOwnTenant}) go first`;
     return { ...reason("over_share", message), queue_position: position };
   }
-  const nth = position === null ? "far back in the queue" : `number ${position} in the queue`;
+  const nth = position === null ? "the queue is long" : `number ${position} in the queue`;
   return { ...reason("workers_busy", `${busy}; ${nth}`), queue_position: position };
 }
 
@@ -210,39 +213,47 @@ const GAPS: Record<Need, (worker: FleetMember, needs: Requirements) => Gap> = {
 };
 
 /**
- * The job's position among the jobs that compete for the same workers, if workers become idle one
- * after the other and no further job is submitted.
+ * The job's position among the jobs that compete for the same workers. Assumes that workers become
+ * idle one after the other, and that no further job is submitted.
  *
- * `overtaken` is 0, unless a younger job goes first because its tenant holds fewer shared workers.
- * Then it is the number of shared workers that this job's tenant holds.
+ * If a younger job of another tenant may go first because that tenant holds fewer shared workers,
+ * `heldByOwnTenant` is the number of shared workers that this job's tenant holds. Otherwise
+ * `heldByOwnTenant` is 0.
  */
 function queuePosition(
   job: QueuedJob,
   candidates: FleetMember[],
   fleet: FleetMember[],
-  queue: QueuedGroup[],
+  queue: Queue,
   ranked: RankedTenants,
-): { position: number | null; overtaken: number } {
+): { position: number | null; heldByOwnTenant: number } {
   const isEarlier = (other: QueuedGroup["jobs"][number]): boolean => compareAge(other, job) < 0;
+  const isBeforeOwn = (other: QueuedGroup["jobs"][number]): boolean =>
+    other.jobId !== job.jobId && compareOwn(other, job) < 0;
   const rivals = new Map<string, QueuedGroup["jobs"]>();
+  const rivalsWithMore = new Set<string>();
   const rank = rankOf(job, ranked);
   let higher = 0;
-  for (const group of queue) {
-    if (!candidates.some((worker) => mayRun(group, worker))) continue;
-    const isOwn = requirementGroupOf(group.userId, group) === requirementGroupOf(job.userId, job);
-    if (isOwn && group.hasMore && !group.jobs.some(({ jobId }) => jobId === job.jobId)) {
-      return { position: null, overtaken: 0 };
+  let own = 0;
+  let isKnown = !queue.hasMore;
+  for (const { userId, jobs, hasMore, ...needs } of queue.groups) {
+    if (!candidates.some((worker) => mayRun({ userId, ...needs }, worker))) continue;
+    // If `hasMore`, only the first jobs of the group were read. All other jobs come after `last`.
+    const last = jobs.at(-1);
+    if (userId === job.userId) {
+      own += jobs.filter(isBeforeOwn).length;
+      if (hasMore && last && isBeforeOwn(last)) isKnown = false;
+      continue;
     }
-    const others = group.jobs.filter(({ jobId }) => jobId !== job.jobId);
     const rankOfOther = ({ priority }: { priority: number }): number =>
-      rankOf({ userId: group.userId, priority }, ranked);
-    const isOwnTenant = group.userId === job.userId;
-    if (!isOwnTenant) higher += others.filter((other) => rankOfOther(other) > rank).length;
-    const equals = isOwnTenant ? others : others.filter((other) => rankOfOther(other) === rank);
-    rivals.set(group.userId, [...(rivals.get(group.userId) ?? []), ...equals]);
+      rankOf({ userId, priority }, ranked);
+    higher += jobs.filter((other) => rankOfOther(other) > rank).length;
+    if (hasMore && last && rankOfOther(last) > rank) isKnown = false;
+    if (hasMore) rivalsWithMore.add(userId);
+    const equals = jobs.filter((other) => rankOfOther(other) === rank);
+    rivals.set(userId, [...(rivals.get(userId) ?? []), ...equals]);
   }
   for (const jobs of rivals.values()) jobs.sort(compareOwn);
-  const own = (rivals.get(job.userId) ?? []).filter((other) => compareOwn(other, job) < 0).length;
   const holdings = fleet.flatMap((worker): HeldWorker[] =>
     worker.serves === null ? [] : [{ ...worker, userId: worker.serves }],
   );
@@ -251,17 +262,17 @@ function queuePosition(
     .sort((a, b) => a.gpuCount - b.gpuCount || a.memoryGb - b.memoryGb);
   const held = (userId: string): number => (least ? countHeldWorkers(userId, least, holdings) : 0);
   let ahead = higher + own;
-  let overtaken = 0;
+  let heldByOwnTenant = 0;
   for (const [userId, jobs] of rivals) {
-    if (userId === job.userId) continue;
     // The other tenant goes first while it holds fewer workers than the job's tenant. If both hold
     // equally many, the older job goes first.
     const jobsAhead = held(job.userId) + own - held(userId);
     const before = Math.max(0, Math.min(jobs.length, jobsAhead));
     const next = jobsAhead >= 0 ? jobs[jobsAhead] : undefined;
     ahead += before + (next && isEarlier(next) ? 1 : 0);
+    if (jobs.length <= jobsAhead && rivalsWithMore.has(userId)) isKnown = false;
     const isYounger = jobs.some((other) => !isEarlier(other));
-    if (held(userId) < held(job.userId) && isYounger) overtaken = held(job.userId);
+    if (held(userId) < held(job.userId) && isYounger) heldByOwnTenant = held(job.userId);
   }
-  return { position: ahead + 1, overtaken };
+  return { position: isKnown ? ahead + 1 : null, heldByOwnTenant };
 }

@@ -38,9 +38,13 @@ export const gpuMemoryGb = (type: string): number =>
   Number(/(\d{1,5})\s?gi?b\b/i.exec(type)?.[1] ?? 0);
 
 /**
- * Merges the policy for the job type with the job's own `resources`: the larger numbers, all tags,
- * and the job's GPU type if it names one. A GPU type or GPU memory implies one GPU. If the job
- * requests 0 GPUs, its `memory_gb` is ignored. A deployment's region must be a tag of the worker.
+ * Merges the policy for the job type with the job's own `resources`:
+ * - Each number is the larger of the two values. If the job requests 0 GPUs, the job's own
+ *   `memory_gb` is ignored.
+ * - The worker must have the tags of the policy and of the job. A deployment's region becomes a
+ *   required tag.
+ * - The job's GPU type replaces the policy's GPU type.
+ * - A GPU type or GPU memory implies at least one GPU.
  */
 export function requirementsOf(
   type: JobType,
@@ -120,13 +124,13 @@ export function requirementGroupOf(userId: string, needs: Requirements): string 
   return JSON.stringify([userId, jobType, gpuCount, memoryGb, tokens, tags, ...avoidPart]);
 }
 
-/** Removes the avoided workers from the key of a requirement group. */
+/** Removes the worker ids of `avoid` from a requirement group's key. */
 export function groupWithoutAvoided(group: string): string {
   const parts = JSON.parse(group) as unknown[];
   return parts.length > WITHOUT_AVOIDED ? JSON.stringify(parts.slice(0, WITHOUT_AVOIDED)) : group;
 }
 
-/** The number of parts in a requirement group's key, without the avoided workers. */
+/** The number of parts of a requirement group's key whose `avoid` is empty. */
 const WITHOUT_AVOIDED = 6;
 
 /** The tenant of a requirement group's jobs. */

@@ -6,9 +6,8 @@ export const MAX_ATTEMPTS = 3;
 type RetryableEnd = Pick<AttemptEnd, "outcome" | "retryable">;
 
 /**
- * True if this outcome allows another attempt, regardless of how many are left. The workflow
- * (workflows/job.ts) queues the next attempt at once. `queueAttempt` in services/jobs/attempts.ts
- * has the same rule in SQL.
+ * True if this outcome allows another attempt, regardless of how many attempts are left.
+ * `queueAttempt` in services/jobs/attempts.ts applies this rule in SQL: change both.
  */
 export function isRetryable(end: RetryableEnd): boolean {
   switch (end.outcome) {
@@ -23,7 +22,10 @@ export function isRetryable(end: RetryableEnd): boolean {
   }
 }
 
-/** True if another attempt follows: the outcome allows it, and the job has an attempt left. */
+/**
+ * True if the outcome allows another attempt, and the job has an attempt left. The workflow
+ * (workflows/job.ts) then queues the next attempt without a delay.
+ */
 export const willRetry = (
   job: { attempts: number; max_attempts: number },
   end: RetryableEnd,

@@ -22,8 +22,8 @@ export type WorkerStatus = (typeof WORKER_STATUSES)[number];
 
 /**
  * Why a worker has the status `error`. Every error ends when the worker registers again.
- * `unresponsive` also ends with the worker's next poll. An admin can reset all errors except
- * `bootstrap_failed`, which needs another bootstrap.
+ * `unresponsive` also ends with the worker's next poll. An admin can reset every error except
+ * `bootstrap_failed`, for which the admin can start another bootstrap.
  */
 export const WORKER_ERROR_CODES = [
   "reported",
@@ -38,8 +38,9 @@ export const OUTCOMES = ["completed", "failed", "worker_lost", "timeout", "cance
 export type Outcome = (typeof OUTCOMES)[number];
 
 /**
- * Why a job ended `failed`. The server never writes `bootstrap_failed`: if a bootstrap fails, the
- * job waits for another worker. The code remains because it is part of the contract with clients.
+ * The reason why a job failed. The server never writes `bootstrap_failed`: if a bootstrap fails,
+ * the job waits for another worker. The code remains because it is part of the contract with
+ * clients.
  */
 export const ERROR_CODES = [
   "job_error",

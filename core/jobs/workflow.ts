@@ -10,8 +10,8 @@ export const JOB_WORKFLOW = "jobWorkflow";
 export const SUBMITTED_JOB_WORKFLOW = "submittedJobWorkflow";
 
 /**
- * Type of an activity's failure: the database has lost a change that the workflow knows of, for
- * example the end of an attempt. The workflow starts over from the rows in the database.
+ * Failure type of an activity: the database has lost a change that the workflow has already seen,
+ * for example the end of an attempt. The workflow starts over from the rows in the database.
  */
 export const DATABASE_BEHIND = "database-behind";
 
@@ -27,7 +27,10 @@ export interface JobWorkflowInput {
   fromStep?: true;
 }
 
-/** How the attempt ended, or how its job ended. If the job has ended, the workflow ends, too. */
+/**
+ * `AttemptEnd`: how the attempt ended. `JobEnd`: the job ended without an end of this attempt, so
+ * the workflow ends at once.
+ */
 export type AttemptReport = AttemptEnd | JobEnd;
 
 export type JobEnd = { status: "completed" } | { status: "failed"; code: ErrorCode };

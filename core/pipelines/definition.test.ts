@@ -264,6 +264,46 @@ test.each<[string, unknown, RegExp, string]>([
     /two gates/,
     "gates.1",
   ],
+  [
+    "two gates of a sweep's evaluations",
+    byo({
+      sweep: [{ epochs: 1 }],
+      gates: [
+        { step: "evaluate", condition: "scores.x > 1" },
+        { step: "evaluate", condition: "scores.x > 2" },
+      ],
+    }),
+    /two gates/,
+    "gates.1",
+  ],
+  [
+    "a gate of a sweep's evaluations, of which no step chooses",
+    byo({
+      sweep: [{ epochs: 1 }],
+      skip: ["deploy"],
+      gates: [{ step: "evaluate", condition: "scores.x > 1" }],
+    }),
+    /no step "evaluate"/,
+    "gates.0.step",
+  ],
+  [
+    "a gate of an unknown step after the gate of a sweep's evaluations",
+    byo({
+      sweep: [{ epochs: 1 }],
+      gates: [
+        { step: "evaluate", condition: "scores.x > 1" },
+        { step: "x", condition: "scores.x > 1" },
+      ],
+    }),
+    /no step "x"/,
+    "gates.1.step",
+  ],
+  [
+    "an invalid condition of a sweep's evaluations",
+    byo({ sweep: [{ epochs: 1 }], gates: [{ step: "evaluate", condition: "exit()" }] }),
+    /invalid condition/,
+    "gates.0.condition",
+  ],
   ["an approval of an unknown step", byo({ approvals: ["x"] }), /no step "x"/, "approvals.0"],
   [
     "a malformed URI",

@@ -28,8 +28,8 @@ export const gateSchema = z.strictObject({
 const MAX_TAGS = 32;
 
 /**
- * The body of a pipeline has two forms: a template, or own steps (contract.md, Pipelines). These
- * fields are valid in both.
+ * Fields that a request body may have in both of its forms: with a template, or with a list of
+ * steps (contract.md, Pipelines).
  */
 const COMMON = {
   name: label(256).optional(),
@@ -99,8 +99,8 @@ export interface DefinitionContext extends PayloadDefaults {
 }
 
 /**
- * Calls `run`, which validates one step. If it throws, the error then names the field by its path
- * in the request.
+ * Calls `run`, which validates one step. If `run` rejects a field, throws an error that names the
+ * field by its path in the request.
  */
 export type LocateErrors = <T>(type: JobType, at: Draft["at"], run: () => T) => T;
 
@@ -120,14 +120,12 @@ export function definePipeline(
   if (has("template")) {
     const given = templateBody.parse(body);
     const { sweep, best_by: by, gates } = given;
-    // A sweep has one evaluation per training run. So a gate of the evaluation does not stop the
-    // pipeline: it becomes the condition that a run must meet to be chosen.
+    // A sweep evaluates each training run. A gate on the evaluation does not fail a step here. The
+    // gate's condition becomes the filter `where`, which a run must meet to be chosen.
     const where = sweep && gates.find(({ step }) => step === SWEEP.judged)?.condition;
     const best = { by, order: "highest" as const, ...(where === undefined ? {} : { where }) };
     const drafts = draftTemplate({ ...given, sweep, best });
-    const remaining =
-      where === undefined ? gates : gates.filter(({ step }) => step !== SWEEP.judged);
-    return define(given.template, drafts, { ...given, gates: remaining }, defaults, locateErrors);
+    return define(given.template, drafts, given, defaults, locateErrors);
   }
   const given = stepsBody.parse(body);
   const drafts = given.steps.map((step, index): Draft => {
@@ -148,8 +146,13 @@ function define(
   locateErrors: LocateErrors,
 ): PipelineDefinition {
   const names = drafts.map((draft) => draft.name);
+  // In a sweep, a gate's `step` may be the job type SWEEP.judged, although the steps have numbered
+  // names. Such a gate belongs to no step: its condition is already in `choose.where`.
+  const hasSweepGate =
+    template !== null && drafts.some(({ choose }) => choose?.where !== undefined);
+  const gated = hasSweepGate ? [...names, SWEEP.judged] : names;
   gates.forEach(({ step, condition: text }, index) => {
-    requireStep(step, names, `gates.${index}.step`);
+    requireStep(step, gated, `gates.${index}.step`);
     withParam(`gates.${index}.condition`, () => checkCondition(text));
     if (gates.findIndex((other) => other.step === step) !== index) {
       throw new InvalidRequest(`step "${step}" has two gates; join them with &&`, `gates.${index}`);

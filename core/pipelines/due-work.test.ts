@@ -88,8 +88,8 @@ describe("the workflow of a pipeline", () => {
       [],
       true,
     ],
-  ])("it %s", (_what, steps, isCancelled, running, isNext) => {
-    expect(dueOf(steps, isCancelled)).toMatchObject({ running, isNext });
+  ])("it %s", (_what, steps, isCancelled, running, hasNextAction) => {
+    expect(dueOf(steps, isCancelled)).toMatchObject({ running, hasNextAction });
   });
 });
 

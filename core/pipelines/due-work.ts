@@ -3,8 +3,8 @@ import { hasEnded, mayBegin, type PlannedStep, type StepEnd } from "./workflow";
 type Step = Pick<PlannedStep, "name" | "needs" | "choosesFrom" | "optional" | "status">;
 
 /**
- * How each step ended, by name. Derived from the statuses in the database, where a skipped step
- * stays `pending` until its run is closed. Here it already counts as `skipped`.
+ * How each step ended, by name. A step that can't begin any more counts as `skipped`, although the
+ * step's row stays `pending` until `closeRun` ends the run.
  * @param steps in topological order.
  */
 function endsOf(steps: Step[]): Map<string, StepEnd> {
@@ -38,10 +38,13 @@ export interface DueWork {
   /** Names of the steps whose jobs the workflow waits for. */
   running: string[];
   /** The workflow should begin a step, ask for an approval, or end the run. */
-  isNext: boolean;
+  hasNextAction: boolean;
   /** No further step begins: the pipeline is cancelled, or a required step did not complete. */
   isStopping: boolean;
-  /** No step is running, waits for an approval, or may begin. */
+  /**
+   * The run can end: no step is running, waits for an approval, or may begin. If `isStopping`, only
+   * running steps delay the end.
+   */
   isOver: boolean;
 }
 
@@ -61,5 +64,5 @@ export function dueOf(steps: Step[], isCancelled: boolean): DueWork {
   const begins =
     !isStopping && steps.some((step) => step.status === "pending" && isAllowed(step, ends));
   const isOver = running.length === 0 && !waits && !begins;
-  return { running, isNext: begins || isOver, isStopping, isOver };
+  return { running, hasNextAction: begins || isOver, isStopping, isOver };
 }

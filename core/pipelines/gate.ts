@@ -43,7 +43,7 @@ const OPERATORS = [
   ...Object.keys(ARITHMETIC),
 ];
 
-/** The condition can't be evaluated with these facts. */
+/** The condition has no result, e.g. because a value is missing or is not a number. */
 class CannotEvaluate extends Error {
   override readonly name = "CannotEvaluate";
 }
@@ -64,7 +64,7 @@ export function checkCondition(text: string): void {
   if (!isComparison) throw invalid(text, "it must be a comparison, such as scores.overall >= 0.7");
 }
 
-/** Evaluates a condition that passed `checkCondition`, for a gate or for the filter of a choice. */
+/** Evaluates a condition that passed `checkCondition`: a gate, or the `where` of a choice. */
 export function evaluateCondition(text: string, facts: GateFacts): Verdict {
   const tree = parse(text);
   const values: Record<string, Value> = {};
@@ -77,7 +77,7 @@ export function evaluateCondition(text: string, facts: GateFacts): Verdict {
   }
 }
 
-/** The number at this path of the facts; undefined if there is none. */
+/** Returns the number at a path in the facts; undefined if there is no number at this path. */
 export function measure(path: string, facts: GateFacts): number | undefined {
   const value = valueAt(facts, path.split("."));
   return typeof value === "number" ? value : undefined;

@@ -5,7 +5,7 @@ import type { PipelineStep } from "./step";
 
 /** A reference in a step's payload or params to a value of an earlier step. */
 export interface StepReference {
-  /** The step's name; undefined: the chosen step. */
+  /** The step's name. Undefined: the step that `choose` selects. */
   step: string | undefined;
   part: "result" | "payload";
   /** Path of the value within the step's result or payload. */
@@ -41,7 +41,7 @@ export function referencesIn(
   return Object.entries(value).flatMap(([name, inner]) => referencesIn(inner, [...at, name]));
 }
 
-/** Calls `run`. If it throws an InvalidRequest, that error then names this field of the request. */
+/** Calls `run`. If `run` throws an InvalidRequest, throws it again with this `param`. */
 export function withParam<T>(param: string, run: () => T): T {
   try {
     return run();

@@ -9,10 +9,12 @@ interface Ended extends Pick<PipelineStep, "name" | "needs" | "optional" | "choo
 /**
  * The names of the steps that a resume repeats:
  * - with `from`: that step and all steps that depend on it, even completed ones;
- * - always: every step that has not completed, unless it is no longer needed.
+ * - always: every step that has not completed, except optional steps that are no longer needed.
  *
- * An optional step is no longer needed if other steps depend on it, and none of them needs it: each
- * is no longer needed itself, or can choose a completed candidate instead.
+ * An optional step is no longer needed if other steps depend on it, and each of those steps meets
+ * one of these conditions:
+ * - The step itself is no longer needed.
+ * - The step can choose the result of another step, which has completed.
  * @param steps in topological order.
  */
 export function stepsToRepeat(steps: Ended[], from?: string): string[] {

@@ -28,7 +28,10 @@ test("a URI in our store is its artifact's content, and which file of it", () =>
   const uri = (id: string, file = "raw.jsonl"): string =>
     `forge://artifacts/datasets/${id}/${file}`;
   expect(work({ dataset_uri: uri("ds_1") })).toBe(work({ dataset_uri: uri("ds_2") }));
-  expect(work({ dataset_uri: uri("ds_1") })).not.toBe(work({ dataset_uri: uri("ds_1", "x") }));
+  const others = ["x", "ds_1.a", "ds_1.b", "ds_1/a", ""].map((file) => uri("ds_1", file));
+  const escaped = ["a", "b"].map((file) => `forge://artifacts/datasets/ds%5F1/${file}`);
+  const keys = [uri("ds_1"), ...others, ...escaped].map((each) => work({ dataset_uri: each }));
+  expect(new Set(keys).size).toBe(8);
 });
 
 test("a checkpoint that is trained on from counts by its content, a base model by its name", () => {

@@ -1,4 +1,4 @@
-import type { OwnStore } from "../artifacts/dataset-uri";
+import { type OwnStore, storeKeyOf } from "../artifacts/dataset-uri";
 import { referencesOf } from "../artifacts/source-references";
 import { canonicalJson } from "../canonical-json";
 import { declarationOf, type JobType } from "../jobs/job-types";
@@ -20,18 +20,18 @@ export const isReusable = (type: JobType): boolean =>
 const MODELS = ["model", "student_model"];
 
 /**
- * Payload fields whose value is always an artifact's id. If no manifest has that id, `reuseKeyOf`
- * returns null. The value of any other field may be a name, such as a teacher's, for which there is
- * no manifest. Then `reuseKeyOf` keeps the name.
+ * Payload fields whose value is always an artifact's id. If the artifact has no manifest,
+ * `reuseKeyOf` returns null. The value of any other field may be a name instead of an id, for
+ * example the name of a teacher. `reuseKeyOf` puts such a name into the key.
  */
 const INPUTS = ["dataset_id", "checkpoint_id"];
 
 /**
- * A text that is equal for jobs that do the same work on the same inputs: the type, payload and
- * params, with the ids of artifacts replaced by the checksums of their files. Null if an input's
- * files are unknown, e.g. in a bucket outside our store.
- * @param manifestOf the manifest of the tenant's artifact with this id. Undefined: the id is a name
- * that only workers know, such as a teacher or a base model.
+ * A key that is equal for jobs that do the same work on the same inputs. It contains the type,
+ * payload and params, with the ids of artifacts replaced by the checksums of their files. Null if
+ * an input's files are unverified or unknown, e.g. in a bucket outside Forge's store.
+ * @param manifestOf returns the manifest of the tenant's artifact with this id. Undefined if there
+ * is none. The value may then be a name that only workers know, such as the name of a base model.
  */
 export function reuseKeyOf(
   type: JobType,
@@ -49,9 +49,7 @@ export function reuseKeyOf(
     const manifest = typeof artifactId === "string" ? manifestOf(artifactId) : undefined;
     if (manifest) {
       if (!manifest.verified || manifest.files.length === 0) return null;
-      // In a URI, the path after the artifact's id selects files of the artifact.
-      const rest = value.split(`/${artifactId}`)[1] ?? "";
-      contents.push([param, `${contentOf(manifest)}${rest}`]);
+      contents.push([param, `${contentOf(manifest)}${selectedPath(value, own)}`]);
     } else if (value.includes("://") || INPUTS.includes(param)) return null;
   }
   const contained = Object.fromEntries(contents);
@@ -59,6 +57,13 @@ export function reuseKeyOf(
     Object.fromEntries(Object.entries(fields).filter(([name]) => !Object.hasOwn(contained, name)));
   const work = { type, payload: without(payload), params: without(params), contained };
   return canonicalJson(work);
+}
+
+/** The path after the artifact's id in a URI, which selects files of the artifact. */
+function selectedPath(reference: string, own: OwnStore): string {
+  const key = reference.includes("://") ? storeKeyOf(reference, own) : undefined;
+  const [, , , ...path] = key?.split("/") ?? [];
+  return path.map((segment) => `/${segment}`).join("");
 }
 
 const contentOf = ({ files }: Files): string =>

@@ -46,7 +46,7 @@ test.each<[string, Step[], boolean, RunEnd | undefined]>([
   expect(judgeRun(steps, isCancelled)).toEqual(end);
 });
 
-/** The statuses that a step may have before its run is closed. */
+/** The statuses that a step may have before `closeRun` ends the run. */
 const OPEN: StepStatus[] = ["pending", "waiting_approval", "running", "completed", "failed"];
 
 const anySteps = fc

@@ -18,7 +18,10 @@ export const stepName = z
 
 export const condition = z.string().regex(/\S/, "must not be empty").max(1024);
 
-/** Path of the number by which a choice compares steps. The first name is a field of GateFacts. */
+/**
+ * A choice compares steps by a number. This is the path of the number, e.g. `scores.overall`. The
+ * path begins with the name of a field of GateFacts.
+ */
 export const measurePath = z
   .string()
   .max(256)
@@ -61,7 +64,7 @@ export const stepSchema = z
 export interface PipelineStep {
   name: string;
   job_type: JobType;
-  /** With the field names of the specification, and unresolved references. */
+  /** Has the field names of the specification, not aliases. Its references are not resolved. */
   payload: Record<string, unknown>;
   options: Omit<Submission, "payload">;
   /** All dependencies: steps that are named in `needs`, referred to, or chosen from. */

@@ -68,32 +68,32 @@ export function draftTemplate(given: Given): Draft[] {
     throw new InvalidRequest(message, "sweep");
   }
   return chain.flatMap((type) => {
-    const wired = wiringOf(type, chain, sweep !== undefined);
+    const inputs = inputsOf(type, chain, sweep !== undefined);
     const body = given.params[type] ?? {};
-    refuseWired(type, body, wired);
+    rejectFilledFields(type, body, inputs);
     const at = `params.${type}`;
     const single: Draft = {
       name: type,
       job_type: type,
       // A template's step has the form of a job submission: payload fields and options together.
-      payload: { ...body, ...wired.fields },
+      payload: { ...body, ...inputs.fields },
       options: {},
-      needs: wired.needs,
+      needs: inputs.needs,
       choose: null,
       optional: false,
       at: { payload: at, options: at },
     };
-    return sweep ? swept(single, given, sweep, wired) : [single];
+    return sweep ? swept(single, given, sweep, inputs) : [single];
   });
 }
 
-interface Wiring {
+interface StepInputs {
   /** Payload fields that earlier steps fill in. */
   fields: Record<string, string>;
   needs: string[];
 }
 
-function wiringOf(type: JobType, chain: readonly JobType[], isSweep: boolean): Wiring {
+function inputsOf(type: JobType, chain: readonly JobType[], isSweep: boolean): StepInputs {
   const before = chain.slice(0, chain.indexOf(type));
   const needs = before.slice(-1);
   const { takes, sweep } = declarationOf(type).pipeline;
@@ -125,7 +125,7 @@ function swept(
   single: Draft,
   { best }: Given,
   sweep: Record<string, unknown>[],
-  wired: Wiring,
+  wired: StepInputs,
 ): Draft[] {
   const { job_type: type } = single;
   const part = declarationOf(type).pipeline.sweep;
@@ -137,7 +137,7 @@ function swept(
   return sweep.map((over, index) => {
     const own = part === "varied" ? over : {};
     const at = part === "varied" ? `sweep.${index}` : `params.${type}`;
-    refuseWired(type, own, wired, at);
+    rejectFilledFields(type, own, wired, at);
     const number = index + 1;
     const fields = Object.entries(wired.fields).map(([field, text]) => [
       field,
@@ -154,10 +154,10 @@ function swept(
   });
 }
 
-function refuseWired(
+function rejectFilledFields(
   type: JobType,
   body: Record<string, unknown>,
-  { fields }: Wiring,
+  { fields }: StepInputs,
   at = `params.${type}`,
 ): void {
   const taken = Object.keys(fields).flatMap((field) => [field, ...alternativesTo(field, type)]);

@@ -39,7 +39,10 @@ export interface StepInput extends RunInput {
   step: string;
 }
 
-/** Cancellation and approvals, as read from Postgres. */
+/**
+ * A pipeline's cancellation and approval decisions, as read from Postgres. `cancelled` is also true
+ * if the run has already ended.
+ */
 export interface PipelineOrders {
   /** The run that was current when these orders were read. Absent in old histories. */
   run?: number;
@@ -60,7 +63,7 @@ export interface ApproveRequest {
 /** Result of beginning a step. */
 export type BegunStep =
   | { how: "job"; jobId: string; jobType: JobType; maxAttempts: number }
-  /** An earlier job's artifact is reused. Only the gate is still evaluated. */
+  /** There is no job to run: the step reuses an artifact, or the step's job has already ended. */
   | { how: "reused" }
   /** The step has ended, or can't begin. */
   | { how: "ended"; end: StepEnd };
@@ -75,7 +78,7 @@ export type PipelineEnd =
   | { status: "none" }
   /**
    * The pipeline was resumed meanwhile and is in a later run, or the database was restored to a
-   * time before the run's end. The workflow must open the pipeline again.
+   * time before the run's end. The workflow must read the plan again (`openPipeline`).
    */
   | { status: "superseded" };
 

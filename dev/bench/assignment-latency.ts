@@ -35,7 +35,7 @@ export async function measureAssignmentLatency(
     const begun = performance.now();
     for (let n = 0; n < jobs; n++) {
       submissions.push(user.submit("audit", { dataset_uri: "s3://bucket/data.parquet" }));
-      await sleep(Math.max(0, begun + (n * 1000) / JOBS_PER_S - performance.now()));
+      await sleep(Math.max(0, begun + ((n + 1) * 1000) / JOBS_PER_S - performance.now()));
     }
     const ids = (await Promise.all(submissions)).map((job) => job.job_id);
     return await waitFor("all jobs to have ended", () => latenciesOf(pool, ids), {

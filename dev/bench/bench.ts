@@ -24,14 +24,15 @@ const MAX_SDK = 1.3;
 const UNLIMITED = { FORGE_RATE_LIMIT_PER_MINUTE: "1000000", FORGE_RATE_LIMIT_BURST: "100000" };
 
 /**
- * The short form is a smoke test. Few jobs on a busy machine give noisy numbers, so its limits are
- * wider, and p90 replaces p99. With few workers, the base load of a process dominates. So the short
- * form compares only the load that the workers add, in the median of several windows.
+ * The short form is a smoke test. Few jobs on a busy machine give noisy numbers, so the limits are
+ * wider, and p90 replaces p99. With few workers, the idle load of a process dominates, so the short
+ * form compares only the CPU use that the workers add. It measures several times and uses the
+ * measurement whose ratio to the bare server is the median.
  */
 const SHORT = {
   jobs: 60,
-  // Enough workflows to run many of them at the same time in each round. With fewer, the ratio to
-  // bare Temporal would compare latency instead of throughput.
+  // A smaller number would let too few workflows run at the same time. The ratio to bare Temporal
+  // would then compare latency instead of throughput.
   workflows: 100,
   rounds: 3,
   slack: 1.5,
@@ -41,7 +42,8 @@ const SHORT = {
   workers: 150,
   idleWindows: 1,
   windows: 7,
-  // Shorter than in the full form, so that short windows have enough heartbeats.
+  // The interval is shorter than in the full form, because the measured windows are shorter too.
+  // Each window must have enough heartbeats.
   heartbeatS: 1,
   windowS: 1,
   excludeIdle: true,

@@ -7,8 +7,8 @@ import { waitFor } from "../stack/wait";
 const WORKER = "bench-waiting";
 
 /**
- * Measures the time from sending a submission to receiving next_job's answer in a waiting worker,
- * in ms per job.
+ * Measures the time from sending a submission until a waiting worker receives the job in the answer
+ * of next_job. Returns the time of each job in ms.
  */
 export async function measureDispatchLatency(
   stack: Stack,
@@ -49,7 +49,8 @@ export async function measureDispatchLatency(
         status: "completed",
         result: {},
         metrics: { rows_processed: 1 },
-        // Without `leaving`, this worker would get the first job of the next measurement.
+        // `leaving` says that this worker takes no more jobs. Otherwise the server could assign a
+        // job of the next measurement to this worker, which no longer polls.
         leaving: n === jobs - 1,
       });
     }

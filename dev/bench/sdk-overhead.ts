@@ -9,14 +9,15 @@ import type { Stack } from "../stack/stack";
 
 const SDKS = join(checkoutRoot(), "sdk");
 
-/** Time of a number of status calls in ms: with the SDK, and with its HTTP library alone. */
+/** Total time of all status calls, in ms: with the SDK, and with its HTTP library alone. */
 export interface Overhead {
   sdk_ms: number;
   bare_ms: number;
 }
 
 /**
- * Measures the overhead of each client, by name. Alternates between the SDK and its HTTP library.
+ * Measures the overhead of each SDK client. Returns it by the client's name. The measuring programs
+ * alternate between the SDK and its HTTP library.
  */
 export async function measureSdkOverhead(
   stack: Stack,
@@ -49,7 +50,7 @@ export async function measureSdkOverhead(
   };
 }
 
-/** Runs a program that prints, as JSON, the times of each way to call the API. */
+/** Runs a measuring program, which prints JSON: an `Overhead` for each kind of client. */
 async function measured<Way extends string>(
   program: string,
   args: string[],

@@ -25,10 +25,9 @@ export interface Loads {
 
 export interface FleetScale {
   workers: number;
-  /**
-   * Number of measured windows before the fleet starts (`idleWindows`), and with it (`windows`).
-   */
+  /** Number of measured windows before the fleet starts. */
   idleWindows: number;
+  /** Number of measured windows while the fleet runs. */
   windows: number;
   heartbeatS: number;
   /** A multiple of heartbeatS, so that every window has the same number of heartbeats. */
@@ -37,12 +36,15 @@ export interface FleetScale {
 
 const WAIT_S = 50;
 const SETTLE_MS = 1_000;
-/** Duration of an idle window: the longest interval of a background loop. */
+/**
+ * Duration of an idle window. It is long enough that every background loop with an interval of at
+ * most 2 s runs in each window.
+ */
 const IDLE_WINDOW_MS = 2_000;
 
 /**
- * The share of a core that each process uses without requests. It is the median of several windows,
- * because a new process collects the garbage of its start in one of them.
+ * Returns the share of a core that each process uses without requests. This is the median of
+ * several windows, because a new process collects the garbage of its start during one window.
  */
 async function idleShares(pids: number[], count: number): Promise<number[]> {
   const windows: number[][] = [];

@@ -31,10 +31,11 @@ export interface WorkflowCost {
 
 /**
  * Compares the mean time of a job's workflow with that of a bare workflow with one activity. Both
- * run on the same server and worker, at most 50 at a time, in alternating rounds. The job's attempt
- * has already ended, as usual for a short job, so the workflow only reads the attempt and does the
- * final writes. Returns the round with the median ratio, because other load on the machine may
- * affect only one half of a round.
+ * run on the same server and worker, at most 50 at a time. Each round runs a batch of bare
+ * workflows, then a batch of jobs' workflows. The jobs' attempts have already ended, as usual for
+ * short jobs, so a job's workflow only reads the attempt and does the final writes. Returns the
+ * round with the median ratio, because other load on the machine may affect only one of the two
+ * batches.
  */
 export async function measureWorkflowCost(
   ctx: Context,
@@ -89,7 +90,7 @@ async function runWorkflow(
   await ctx.temporal.workflow.execute(name, { workflowId, taskQueue: TASK_QUEUE, args });
 }
 
-/** Runs all, at most IN_FLIGHT concurrently. Returns the elapsed time in ms. */
+/** Calls `run` for each id, at most IN_FLIGHT at a time. Returns the elapsed time in ms. */
 async function inFlight(ids: string[], run: (id: string) => Promise<void>): Promise<number> {
   const started = performance.now();
   const waiting = [...ids];

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { checkoutRoot } from "../stack/paths";
 
-/** A project of made-up files, on which the tests try the rules of .dependency-cruiser.cjs. */
+/** A temporary project of generated files, to test the rules of .dependency-cruiser.cjs. */
 const project = mkdtempSync(join(tmpdir(), "forge-project-"));
 const PACKAGES = ["fastify", "zod", "pg", "@temporalio/workflow", "undici"];
 const CONFIG = ".dependency-cruiser.cjs";

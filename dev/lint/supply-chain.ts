@@ -11,7 +11,7 @@ import {
   readLock,
 } from "../supply-chain/python-locks";
 
-/** Lists the problems of a lock's text. */
+/** Lists the problems of a Python lock file. @param text the content of the file. */
 export function lockProblems(name: LockName, text: string): string[] {
   const at = `requirements/${name}.txt`;
   if (!text.startsWith(lockHeader(name))) {

@@ -109,6 +109,20 @@ test.each<[string, (document: OpenApiDocument) => void, RegExp]>([
     /priority: maximum is 5 now/,
   ],
   [
+    "a list that must not be empty",
+    (d) => {
+      at(d, ...AUDIT_BODY, "properties", "tags").minItems = 1;
+    },
+    /tags: minItems is 1 now/,
+  ],
+  [
+    "a list of allowed values",
+    (d) => {
+      at(d, ...AUDIT_BODY, "properties", "notes").enum = ["a", "b"];
+    },
+    /notes: only a, b are accepted now/,
+  ],
+  [
     "a parameter",
     (d) =>
       at(d, "paths", "/api/jobs", "get", "parameters", 0).name &&

@@ -97,6 +97,9 @@ class SchemaComparison {
         if (other.enum && !listOf(other.enum).includes(word))
           this.say(place, `${word} is refused now`);
       }
+      if (other.enum && !one.enum && one.const === undefined) {
+        this.say(place, `only ${listOf(other.enum).join(", ")} are accepted now`);
+      }
       for (const [limit, isTighter] of Object.entries(LIMITS)) {
         if (other[limit] !== undefined && isTighter(other[limit], one[limit])) {
           this.say(place, `${limit} is ${String(other[limit])} now`);
@@ -168,8 +171,11 @@ const LIMITS: Record<string, (now: unknown, was: unknown) => boolean> = {
   maximum: isLess,
   maxLength: isLess,
   maxItems: isLess,
+  exclusiveMaximum: isLess,
   minimum: isMore,
   minLength: isMore,
+  minItems: isMore,
+  exclusiveMinimum: isMore,
   pattern: (now, was) => now !== was,
 };
 

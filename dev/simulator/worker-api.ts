@@ -1,6 +1,6 @@
 import { Agent, request } from "node:http";
 
-/** The fields of a response of the worker protocol that a simulated worker reads. */
+/** A response of the worker protocol, with the fields that a simulated worker reads. */
 export interface Answer {
   status: number;
   body: {

@@ -11,8 +11,8 @@ export const BEHAVIOURS = [
   "flapping",
   // Sends heartbeats, but after its first job never polls again and ignores commands.
   "deaf",
-  // With every second job: stops heartbeats until the job is assigned to another worker, then
-  // delivers the result anyway.
+  // During every second job, sends no heartbeats for `silenceMs`. This is longer than the heartbeat
+  // time-out. Then delivers the result, although the control plane has marked the attempt lost.
   "zombie",
   // Sends every result twice at the same time, and once more later.
   "double",
@@ -29,12 +29,12 @@ export interface SimulationOptions {
   waitS: number;
   /** How long a job takes. */
   workMs: number;
-  /** How long a zombie is silent. Must exceed the control plane's heartbeat time-out. */
+  /** How long a zombie sends no heartbeats. Must exceed the control plane's heartbeat time-out. */
   silenceMs: number;
   /** The GPU of a worker. Default: no GPU. */
   gpuOf?: (workerId: string) => { name: string; memory_gb: number; count?: number };
   /** The body of job_result. Default: completed, with a thousand rows. */
-  endOf?: (job: SimulatedJob) => object;
+  resultBodyOf?: (job: SimulatedJob) => object;
 }
 
 export interface SimulatedJob {
@@ -58,7 +58,7 @@ export class SimulatedWorker {
   private readonly stopping = new AbortController();
   private job: SimulatedJob | undefined;
   private silent = false;
-  /** Whether the last job that could fail did so. */
+  /** The last result of `alternateFailure`. */
   private failed = false;
   private heartbeats: NodeJS.Timeout | undefined;
   private running: Promise<void> = Promise.resolve();
@@ -72,7 +72,7 @@ export class SimulatedWorker {
     this.api = new WorkerApi(options.apiUrl, options.workerKey);
   }
 
-  /** Registers, then heartbeats and works until `stop`. */
+  /** Registers the worker, then sends heartbeats and runs jobs until `stop` is called. */
   async start(): Promise<void> {
     await this.register();
     this.running = this.work();
@@ -150,8 +150,8 @@ export class SimulatedWorker {
     }
   }
 
-  /** True every second time, the first time included: a test can rely on a failure. */
-  private failsThisTime(): boolean {
+  /** True for the first call and every second call after it, so a worker's first job fails. */
+  private alternateFailure(): boolean {
     this.failed = !this.failed;
     return this.failed;
   }
@@ -162,11 +162,11 @@ export class SimulatedWorker {
       case "slow":
         return await this.finish(job, workMs * 10);
       case "flapping":
-        if (!this.failsThisTime()) return await this.finish(job, workMs);
+        if (!this.alternateFailure()) return await this.finish(job, workMs);
         await this.pause(workMs * Math.random());
         return await this.crash();
       case "zombie":
-        if (!this.failsThisTime()) return await this.finish(job, workMs);
+        if (!this.alternateFailure()) return await this.finish(job, workMs);
         this.silent = true;
         await this.pause(silenceMs);
         this.silent = false;
@@ -197,7 +197,7 @@ export class SimulatedWorker {
 
   private async deliver(
     job: SimulatedJob,
-    end: object = this.options.endOf?.(job) ?? completed({ rows_processed: 1_000 }),
+    end: object = this.options.resultBodyOf?.(job) ?? completed({ rows_processed: 1_000 }),
   ): Promise<void> {
     const result = this.resultOf(job, end);
     for (let tries = 1; !this.stopped && tries <= 20; tries++) {
@@ -222,6 +222,7 @@ export class SimulatedWorker {
     this.api.close();
     this.api = new WorkerApi(this.options.apiUrl, this.options.workerKey);
     await this.pause(this.options.workMs);
+    this.job = undefined;
     this.silent = false;
     await this.register();
   }

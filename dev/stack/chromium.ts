@@ -28,7 +28,7 @@ export function ensureChromium(say: Say): void {
   if (!isChosen && isRoot && existsSync("/usr/bin/apt-get")) {
     say("Installing Chromium with apt-get (about a minute) …");
     aptGet("update");
-    // Not every distribution has the smaller package.
+    // Some distributions don't have chromium-headless-shell, which is the smaller package.
     if (!install("chromium-headless-shell") && !chromiumPath()) install("chromium");
   }
   if (chromiumPath()) return;

@@ -16,7 +16,7 @@ export function cpuSeconds(pid: number): number {
   return times.reduce((sum, ns) => sum + ns, 0) / 1e9;
 }
 
-/** Measures for `forMs` which share of a core each process uses. */
+/** Returns the share of a core that each process uses, measured over `forMs` milliseconds. */
 export async function cpuShares(pids: number[], forMs: number): Promise<number[]> {
   const before = pids.map(cpuSeconds);
   const began = performance.now();

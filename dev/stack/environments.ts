@@ -8,7 +8,7 @@ export function serverDefaults(publicUrl: string): NodeJS.ProcessEnv {
     // Workers set up over SSH reach the server at this URL. In the stack, such a worker runs on
     // this machine.
     FORGE_PUBLIC_URL: FORGE_PUBLIC_URL ?? publicUrl,
-    // The teacher of a generate job that names only a domain. This teacher works offline.
+    // The teacher for generate jobs that set a domain but no teacher. builtin:mixed works offline.
     FORGE_DEFAULT_TEACHER: FORGE_DEFAULT_TEACHER ?? "builtin:mixed",
     // The proxy may connect to this machine, because the workers serve their models here.
     FORGE_DEPLOYMENT_ALLOW: FORGE_DEPLOYMENT_ALLOW ?? "127.0.0.0/8,::1",
@@ -19,8 +19,8 @@ export function serverDefaults(publicUrl: string): NodeJS.ProcessEnv {
 }
 
 /**
- * The environment for agents. If the server's store is a bucket, the bucket's credentials are
- * removed, because an agent would use them as credentials of its own bucket.
+ * Returns the environment for agents. If the server's store is a bucket, removes the variables of
+ * the store. Otherwise an agent would use them as the settings of its own bucket.
  */
 export function forAgents(env: NodeJS.ProcessEnv, hasBucket: boolean): NodeJS.ProcessEnv {
   if (!hasBucket) return env;

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { checkoutRoot } from "./paths";
 
 /**
- * Node's options in the first line of a program (`#!/usr/bin/env -S node --option`). They apply only
- * to a program that is started by its name. If you start it as `node program`, pass them to Node.
+ * Returns Node's options from a program's first line (`#!/usr/bin/env -S node --option`). They
+ * apply only if the program is started directly. To start it as `node program`, pass them to Node.
  */
 export function ownNodeOptions(program: string): string[] {
   const [first = ""] = readFileSync(program, "utf8").split("\n", 1);

@@ -23,7 +23,10 @@ interface PostgresOptions {
   onSpawn(process: ManagedProcess): void;
 }
 
-/** @param socketFolder folder of a volatile server's Unix socket, which is faster than TCP. */
+/**
+ * @param socketFolder folder of the Unix socket, which is faster than TCP. Only a server that was
+ *   started with `volatile` has a Unix socket.
+ */
 export function postgresUrl(
   port: number,
   password: string,
@@ -103,8 +106,8 @@ async function initialise(options: PostgresOptions, account: Account | undefined
 
 /**
  * Cleans up after a server that was killed: waits for its last process to end, and removes its lock
- * file if the process that the file names has ended. Postgres itself would take a zombie process
- * (in a container without an init) for a running server.
+ * file if the process named in the file has ended. Postgres itself would not start if that process
+ * were a zombie (in a container without an init), because it takes a zombie for a running server.
  */
 async function clearStaleLock(dataDir: string): Promise<void> {
   const lock = join(dataDir, "postmaster.pid");
@@ -145,8 +148,9 @@ async function unprivilegedAccount(): Promise<Account> {
 }
 
 /**
- * Returns a command that runs `program` under the account. The program keeps the capability to
- * enter closed directories, because a checkout is often in one (/root, a mktemp folder).
+ * Returns a command that runs `program` under the account. The program keeps CAP_DAC_OVERRIDE,
+ * because a checkout is often in a directory that other accounts can't enter (/root, a mktemp
+ * folder).
  */
 function asUser(
   account: Account | undefined,

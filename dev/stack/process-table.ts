@@ -20,7 +20,7 @@ export function startTime(pid: number): string {
 }
 
 /** The parent and the session of a process; 0 and "" if it does not exist. Linux only. */
-export function familyOf(pid: number): { parent: number; session: string } {
+export function parentAndSession(pid: number): { parent: number; session: string } {
   try {
     const fields = fieldsOf(pid);
     return { parent: Number(fields[1]), session: fields[3] ?? "" };
@@ -40,15 +40,15 @@ const isKernelThread = (pid: number): boolean => (Number(fieldsOf(pid)[6]) & KER
 export const processesIn = (directory: string): number[] =>
   processesOfWhich((pid) => readlinkSync(`/proc/${pid}/cwd`) === directory);
 
-/** Other processes whose command or environment names a path below a directory. Linux only. */
-export const processesNaming = (directory: string): number[] =>
+/** Other processes whose command line or environment contains the directory's path. Linux only. */
+export const processesMentioning = (directory: string): number[] =>
   processesOfWhich((pid) =>
     ["cmdline", "environ"].some((file) =>
       readFileSync(`/proc/${pid}/${file}`, "utf8").includes(directory),
     ),
   ).filter((pid) => pid !== process.pid);
 
-/** Children of a process whose command contains a text. Linux only. */
+/** Child processes of `parent` whose command line contains `command`. Linux only. */
 export const childrenRunning = (parent: number | undefined, command: string): number[] =>
   processesOfWhich(
     (pid) =>

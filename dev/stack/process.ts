@@ -83,7 +83,7 @@ export class ManagedProcess {
   }
 
   /** The last lines of the process's log, for an error message. */
-  lastWords(lines = 15): string {
+  logTail(lines = 15): string {
     if (!existsSync(this.logFile)) return "";
     return readFileSync(this.logFile, "utf8").trimEnd().split("\n").slice(-lines).join("\n");
   }

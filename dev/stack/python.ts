@@ -31,7 +31,10 @@ const SIZES = {
 
 export type PythonNeed = keyof typeof SIZES;
 
-/** Returns a Python with our requirements, in a virtual environment outside the checkout. */
+/**
+ * Returns the path of a Python with the packages of `needs`, in a virtual environment outside the
+ * checkout.
+ */
 export async function pythonEnvironment(
   say: Say,
   needs: PythonNeed[] = ["runtime"],
@@ -47,8 +50,8 @@ export async function pythonEnvironment(
   }
   for (const need of needs) {
     const lock = readLock(need);
-    // A changed lock is installed into the same environment, so that unchanged packages, such as
-    // PyTorch, are not downloaded again.
+    // After a lock file has changed, install it into the same environment. Unchanged packages, such
+    // as PyTorch, are then not downloaded again.
     const marker = join(directory, `.locked-${need}-${digestOf(lock)}`);
     if (existsSync(marker)) continue;
     say(`Installing Python packages (requirements/${need}.txt; ${SIZES[need]}) …`);
@@ -64,9 +67,9 @@ const digestOf = (text: string): string =>
   createHash("sha256").update(text).digest("hex").slice(0, 16);
 
 /**
- * Installs PyTorch's CPU build in the locked version. It has a fifteenth of the size of the CUDA
- * build, but is in a separate package index, which uv knows and pip does not. If that index can't
- * be reached, the caller installs the CUDA build with pip. The lock has no hashes of the CPU
+ * Installs PyTorch's CPU build in the locked version. This build has a fifteenth of the size of the
+ * CUDA build. It is in a separate package index, which uv knows and pip does not. If that index
+ * can't be reached, the caller installs the CUDA build with pip. The lock has no hashes of the CPU
  * build's files, so they are authenticated by TLS only.
  *
  * @returns whether PyTorch without CUDA is installed.
@@ -117,7 +120,7 @@ async function createVenv(python: string, directory: string): Promise<void> {
   });
 }
 
-/** Installs the packages of a lock, and checks each file by its hash. */
+/** Installs the packages of a lock file. Checks the hash of each downloaded file. */
 async function pipInstall(python: string, lock: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "forge-python-"));
   try {

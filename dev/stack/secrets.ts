@@ -6,7 +6,10 @@ import { mintKey } from "../../services/accounts/key-format";
 import { createKey } from "../../services/accounts/keys";
 import { ensureUser } from "../../services/accounts/users";
 
-/** A stack's password and keys. Created at its first start, and kept across restarts. */
+/**
+ * The Postgres password and the API keys of a stack. They are created at the stack's first start
+ * and kept across restarts.
+ */
 export interface Secrets {
   postgresPassword: string;
   adminKey: string;

@@ -23,8 +23,8 @@ export interface StackOptions {
   /** Runs the Temporal worker as a separate process, as in production. */
   split?: boolean;
   /**
-   * Additional options of Node for the server. Default: source maps, which add a quarter to the CPU
-   * time of the server's start.
+   * Node options for the server, in addition to its own. Default: `--enable-source-maps`, which
+   * adds a quarter to the CPU time of the server's start.
    */
   nodeOptions?: string[];
   /** Running servers that the stack uses instead of starting its own. */
@@ -83,8 +83,8 @@ export class Stack {
   }
 
   /**
-   * @throws Error if the server shares a process with others (dev/test/server-host.ts): then it
-   *   can't be killed, frozen or replaced separately.
+   * @throws Error if the forge-server shares its process with other forge-servers
+   *   (dev/test/server-host.ts). Such a server can't be killed, frozen or replaced separately.
    */
   get server(): ManagedProcess | undefined {
     if (this.given.host) throw new Error("the forge-server shares its process with others");
@@ -109,8 +109,8 @@ export class Stack {
   }
 
   /**
-   * The folder of the compiled forge-server that the next start runs. The tests of upgrades set it
-   * to that of another release.
+   * The folder of the compiled forge-server that the next start runs. Upgrade tests set it to the
+   * folder of another release.
    */
   release = join(checkoutRoot(), "dist");
 
@@ -120,7 +120,8 @@ export class Stack {
 
   /**
    * Starts Postgres and Temporal together, then the other components in order. If `stop` is called
-   * meanwhile, it waits for the components that are starting, and no further one starts.
+   * during the start, `stop` waits for the components that are already starting, and `start` starts
+   * no further components.
    */
   async start(): Promise<void> {
     this.starting = this.startComponents();

@@ -13,8 +13,9 @@ const run = promisify(execFile);
 const CLI_VERSION = "1.8.2";
 
 /**
- * SHA-256 of the release's archives, from its checksums.txt. Other platforms build with Go, which
- * checks every module against dev/temporal/go.sum.
+ * SHA-256 of the archives of the CLI release, from checksums.txt in the same release. On a platform
+ * that is not listed here, the CLI is built with Go, which checks every module against
+ * dev/temporal/go.sum.
  */
 const CHECKSUMS: Record<string, string> = {
   linux_amd64: "d8421bda989e6514b4bdb4d63a9012a8a05a806892e881a5aad8510496349a94",

@@ -11,16 +11,16 @@ interface TemporalOptions {
   uiPort: number;
   logFile: string;
   /**
-   * Called when the process runs, before the server is ready, so that the caller can end the
-   * process even if the start fails.
+   * Called as soon as the process has been started, before the server is ready. The caller can then
+   * end the process even if the server never becomes ready.
    */
   onSpawn(process: ManagedProcess): void;
 }
 
 /**
- * Settings for a server that is a single process. By default, Temporal's dev server has rate limits
- * for one of many shards, and splits each task queue into four partitions. These defaults only slow
- * down a single process (docs/operating.md).
+ * Settings for a Temporal server that is a single process. By default, the dev server limits its
+ * rates as if it served one of many shards, and splits each task queue into four partitions. In a
+ * single process, both only add cost (docs/operating.md).
  */
 const DYNAMIC_CONFIG: Record<string, number> = {
   "history.transferProcessorMaxPollRPS": 2_000,
@@ -54,7 +54,7 @@ export async function startTemporal(
     } catch (error) {
       // The server itself chooses ports for its internal services. Try again if another program
       // has taken such a port before the server listens on it.
-      const lostPort = !server.alive && /address already in use/.test(server.lastWords());
+      const lostPort = !server.alive && /address already in use/.test(server.logTail());
       if (!lostPort || tries === TRIES) throw error;
       say("Another program uses one of Temporal's ports; starting it again …");
     }

@@ -34,7 +34,7 @@ export async function waitFor<T>(
       last = error;
     }
     if (process && !process.alive) {
-      throw new Error(`${process.name} ended while waiting for ${what}:\n${process.lastWords()}`);
+      throw new Error(`${process.name} ended while waiting for ${what}:\n${process.logTail()}`);
     }
     const waitedMs = performance.now() - began;
     if (waitedMs > timeoutMs) {
@@ -48,15 +48,16 @@ export async function waitFor<T>(
 }
 
 /**
- * The lowest port that `freePorts` returns. All its ports are above the ports on which agents serve
- * models, and below the ephemeral ports. An outgoing connection could take an ephemeral port before
- * the program listens on it.
+ * The lowest port that `freePorts` returns. All ports that it returns are above the ports on which
+ * agents serve models, and below the ephemeral ports. An outgoing connection could take an
+ * ephemeral port before the program listens on it.
  */
 const FIRST_PORT = 19_000;
 /**
- * The ports are divided into lanes: a lane has every LANES-th port. Each process chooses its ports
- * from one lane, so that concurrent processes seldom choose the same port. Jest numbers its
- * processes from 1: they share the first JEST_LANES lanes. Other processes share the other lanes.
+ * The number of lanes into which the ports are divided. Neighbouring ports of a lane differ by
+ * LANES. Each process takes its ports from one lane, so that concurrent processes seldom choose the
+ * same port. The first JEST_LANES lanes are for jest's worker processes, by worker number. The
+ * other lanes are for other processes, by process id.
  */
 const LANES = 16;
 const JEST_LANES = 8;

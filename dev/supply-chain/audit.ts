@@ -75,7 +75,7 @@ async function main(): Promise<number> {
   const npm = await run("npm", ["audit", "--omit=dev", "--json"]);
   report("npm packages", judgeNpm(npm.stdout), npm);
   const python = await pythonEnvironment(say, ["audit"]);
-  // The locks name every package, so pip need not resolve or install anything.
+  // The lock files list all packages, so pip_audit does not need pip to resolve or install them.
   const options = ["--require-hashes", "--disable-pip", "--format=json", "--progress-spinner=off"];
   for (const name of RUNTIME_LOCKS) {
     const service = ["--vulnerability-service=osv", "-r", lockPath(name)];

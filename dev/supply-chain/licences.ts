@@ -3,7 +3,10 @@ import { join } from "node:path";
 import { checkoutRoot } from "../stack/paths";
 import { parseLock, RUNTIME_LOCKS, readLock } from "./python-locks";
 
-/** SPDX identifiers. MPL-2.0 applies only to changes of the licensed files, and we change none. */
+/**
+ * SPDX identifiers of the licences that packages may have. MPL-2.0 is allowed because it applies
+ * only to changes of the licensed files, and we change none.
+ */
 const ALLOWED = new Set([
   "0BSD",
   "Apache-2.0",
@@ -33,7 +36,7 @@ const NPM: Record<string, string> = {
   unionfs: "Unlicense",
 };
 
-/** Browser data that a compiler in Temporal's worker reads. We distribute it unchanged. */
+/** Browser data for webpack, a dependency of Temporal's worker. We distribute it unchanged. */
 const NPM_EXCEPTIONS = new Set(["caniuse-lite CC-BY-4.0"]);
 
 interface Licensed {
@@ -43,9 +46,9 @@ interface Licensed {
 }
 
 /**
- * Whether an SPDX expression is allowed: all parts of an AND must be allowed, or one part of an OR.
- * Ignores parentheses. So a nested expression may be refused although it is allowed, but an
- * expression that is not allowed never passes.
+ * Whether an SPDX expression is allowed. In `A AND B`, both licences must be allowed. In `A OR B`,
+ * one allowed licence is enough. The check ignores parentheses. It may therefore refuse a nested
+ * expression that should pass, but it never accepts an expression that should fail.
  */
 export const isAllowed = (expression: string): boolean =>
   expression

@@ -18,7 +18,8 @@ const OPTIONS = ["--universal", "--python-version=3.11", "--no-header", "--no-an
 
 /**
  * `npm run lock:python`: locks the newest versions that the requirements allow, for every platform.
- * Resolves all lists together first, because they are installed into one environment.
+ * First resolves all requirements files together, because their packages are installed into one
+ * environment. Then writes one lock for each requirements file.
  */
 async function main(): Promise<void> {
   const python = await pythonEnvironment(say, ["uv"]);

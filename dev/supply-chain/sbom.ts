@@ -24,15 +24,16 @@ const pythonComponents = (): Component[] =>
   });
 
 /**
- * Adds the Python packages of workers and the SDK, from the locks, to npm's CycloneDX document of
- * the server's packages. Their scope is "optional", because they are not installed with the server.
+ * Adds Python packages to npm's CycloneDX document, which lists the server's packages. The Python
+ * packages are those of workers and the SDK, from the lock files. All Python packages get the scope
+ * "optional", because they are not installed with the server.
  */
 export function mergeBom(npm: Bom): Bom {
   const python = pythonComponents().map((each) => ({ ...each, scope: "optional" }));
   const { component } = npm.metadata;
   return {
     ...npm,
-    // Replaces npm's name for the component, which is the name of the checkout's folder.
+    // npm uses the name of the checkout's folder as the component's name. Replace this name.
     metadata: { ...npm.metadata, component: { ...component, name: "forge" } },
     components: [...npm.components, ...python],
     dependencies: [...npm.dependencies, ...python.map((each) => ({ ref: each["bom-ref"] }))],

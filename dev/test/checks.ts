@@ -32,8 +32,8 @@ export async function runChecks(
 }
 
 /**
- * Checks style, unused code, the OpenAPI document, slow regular expressions, types and import
- * rules.
+ * Checks style, unused code, the OpenAPI document, slow regular expressions, locks and licences,
+ * types, import rules and, if shellcheck is installed, shell scripts.
  */
 export async function lint(): Promise<Tally[]> {
   const checks = await runChecks("lint", process.execPath, [

@@ -20,7 +20,8 @@ interface FileResult {
 const SHOWN_LINES = 20;
 
 /**
- * The tally of a suite, whose files are below `folders`. A suite in which no test ran has failed.
+ * Counts the results of a suite's test files, whose paths begin with one of `folders`. A suite in
+ * which no test ran counts as failed.
  */
 export function tallySuite(
   suite: string,

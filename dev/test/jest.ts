@@ -5,7 +5,7 @@ import { startTime } from "../stack/process-table";
 import { sayOnStderr as say } from "../stack/say";
 import { type JestReport, tallySuite } from "./jest-report";
 import { FEWER_COLLECTIONS } from "./node-options";
-import { runHere } from "./run";
+import { runInherited } from "./run";
 import { failedTally, type Tally } from "./tally";
 
 export interface JestRun {
@@ -37,7 +37,10 @@ export async function runJest({ suites, lanes, env }: JestRun): Promise<Tally[]>
         .flat()
         .map((path) => escaped(join(checkoutRoot(), path))),
     ];
-    const { code } = await runHere(process.execPath, args, { ...env, TEST_EVIDENCE_DIR: evidence });
+    const { code } = await runInherited(process.execPath, args, {
+      ...env,
+      TEST_EVIDENCE_DIR: evidence,
+    });
     const report = JSON.parse(readFileSync(file, "utf8")) as JestReport;
     const tallies = names.map((name) =>
       tallySuite(name, suites[name] ?? [], report, checkoutRoot()),

@@ -10,8 +10,8 @@ import { lint, runChecks } from "./checks";
 import { runJest } from "./jest";
 import { fastFolder } from "./memory-folder";
 import { runPython } from "./python";
-import { judgeBudget, keepTimes, report } from "./report";
-import { endRunning, runHere } from "./run";
+import { checkRunTime, keepTimes, report } from "./report";
+import { endRunning, runInherited } from "./run";
 import { RunFolder } from "./run-folder";
 import { TestServers } from "./servers";
 import { DOUBLED, IN_JEST, MEASURED, SLOW } from "./suites";
@@ -23,8 +23,8 @@ const ALL = ["lint", ...Object.keys(IN_JEST), "python", "bench"];
 const MORE = ["slow", "doubled"];
 
 /**
- * The number of test files that jest runs at a time, while pytest runs, too. The files wait more
- * than half of their time, so five of them keep two cores busy.
+ * The number of test files that jest runs at a time. pytest may run at the same time. A test file
+ * spends more than half of its time waiting, so five files keep two cores busy.
  */
 const LANES = 5;
 
@@ -35,7 +35,7 @@ const LANES = 5;
 const SLOW_LANES = 3;
 
 /**
- * The run is ended after this time. A run that takes longer hangs, for example in a test that
+ * The run is ended after this time. If it takes longer, something hangs, for example a test that
  * blocks its process.
  */
 const HANGS_AFTER_MS = 40 * 60_000;
@@ -58,8 +58,8 @@ async function main(): Promise<void> {
   const named = process.argv
     .slice(2)
     .map((name) => (isPath(name) ? relative(checkoutRoot(), resolve(name)) : name));
-  // Without bytecode files every Python process compiles all of its imports, which doubles its
-  // time.
+  // Let Python write bytecode files. Without these files, every Python process compiles all of its
+  // imports and takes twice as long.
   delete process.env.PYTHONDONTWRITEBYTECODE;
   // Temporal is a Go program. A higher GOGC makes it collect garbage less often.
   process.env.GOGC ??= "300";
@@ -98,7 +98,7 @@ async function main(): Promise<void> {
     const tallies = await runSuites(chosen, `${onDisk.path}/`);
     if (interrupted.aborted) return;
     const seconds = (performance.now() - started) / 1000;
-    if (named.length === 0) tallies.push(judgeBudget(seconds, isFirst));
+    if (named.length === 0) tallies.push(checkRunTime(seconds, isFirst));
     if (!isSlow) keepTimes(tallies);
     report(tallies, seconds);
   } finally {
@@ -152,8 +152,8 @@ async function install(chosen: string[]): Promise<void> {
 }
 
 /**
- * Runs jest, and at the same time the checks outside of jest, one after the other. The benchmark
- * runs last and alone, because it measures time.
+ * Runs jest. Meanwhile, runs lint and the Python suite, one after the other. Then runs the slow
+ * suites. The benchmark runs last and alone, because it measures time.
  *
  * @param onDisk the folder for the benchmark's files. The benchmark's commits must reach a disk.
  */
@@ -175,7 +175,8 @@ async function runSuites(chosen: string[], onDisk: string): Promise<Tally[]> {
   }
   if (chosen.includes("bench")) {
     const command = ["dist/dev/bench/bench.js", "--short"];
-    const run: typeof runHere = (program, args) => runHere(program, args, { TMPDIR: onDisk });
+    const run: typeof runInherited = (program, args) =>
+      runInherited(program, args, { TMPDIR: onDisk });
     tallies.push(await runChecks("bench", process.execPath, [command], run));
   }
   return tallies;

@@ -13,9 +13,9 @@ export interface Machine {
 }
 
 /**
- * Returns where to create the folder for a run's temporary files: in /dev/shm (in memory) if it
- * suffices, else in the usual temporary folder. In memory, creating a test's database takes a
- * seventh of the CPU time that it takes on a disk.
+ * Returns where to create the folder for a run's temporary files: in /dev/shm (in memory) if
+ * /dev/shm meets the needs of the tests, else in the usual temporary folder. Creating a test's
+ * database in memory takes a seventh of the CPU time that it takes on a disk.
  */
 export function fastFolder(): string {
   // Keep a folder that the user chose by TMPDIR.
@@ -28,7 +28,7 @@ export function fastFolder(): string {
 
 export function suffices({ kernel, mounts, freeBytes }: Machine): boolean {
   const [major = 0, minor = 0] = kernel.split(".").map(Number);
-  // Before Linux 6.6, files in memory have no user attributes, which the S3 server needs.
+  // Before Linux 6.6, tmpfs has no user extended attributes, which the S3 server needs.
   if (major < 6 || (major === 6 && minor < 6)) return false;
   const options = mounts
     .split("\n")

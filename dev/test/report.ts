@@ -15,7 +15,7 @@ const BUDGET_S = { first: 1200, later: 600 };
 const TOLERANCE = 2;
 
 /** Checks the total time of a run. Counts as one test. */
-export function judgeBudget(seconds: number, isFirst: boolean): Tally {
+export function checkRunTime(seconds: number, isFirst: boolean): Tally {
   const target = isFirst ? BUDGET_S.first : BUDGET_S.later;
   const holds = availableParallelism() < 2 || seconds <= target * TOLERANCE;
   const failure = `the suites took ${Math.round(seconds)} s; the limit is ${target * TOLERANCE} s on two cores`;

@@ -28,7 +28,7 @@ test("end() ends all processes that use the folder, and removes it", async () =>
 test("end() waits for a process that takes a while to end", async () => {
   const folder = await RunFolder.make();
   // A killed `dd` takes a while to free its 1 GB. Meanwhile it has no environment, so `end()` can't
-  // find it by its TMPDIR any more, and must remember it.
+  // find it by its TMPDIR any more. `end()` must have stored its process id.
   const large = spawn("dd", ["if=/dev/zero", "bs=1G", "count=1"], {
     env: { PATH: process.env.PATH, TMPDIR: `${folder.path}/` },
     stdio: ["ignore", "pipe", "ignore"],
@@ -39,7 +39,8 @@ test("end() waits for a process that takes a while to end", async () => {
 });
 
 test("the next run ends processes of a killed run", async () => {
-  // The folder of a run that has ended: its process id is larger than any that exists.
+  // The folder's name contains the process id of its run. No process can have an id as large as
+  // 99999999, so RunFolder considers the run ended.
   const left = join(tmpdir(), "forge-run-99999999");
   mkdirSync(left);
   const pid = startIdler(left);

@@ -1,7 +1,12 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { familyOf, processesNaming, processesStarting, startTime } from "../stack/process-table";
+import {
+  parentAndSession,
+  processesMentioning,
+  processesStarting,
+  startTime,
+} from "../stack/process-table";
 import { endOrphans } from "../stack/recorded-processes";
 import { waitFor } from "../stack/wait";
 import { MEMORY } from "./memory-folder";
@@ -40,21 +45,21 @@ export class RunFolder {
   async end(): Promise<void> {
     if (!existsSync(this.path)) return;
     const killed = new Map<number, string>();
-    const families = new Set([familyOf(process.pid).session]);
-    // The number of consecutive probes that found no process. Two such probes are needed: during
-    // the first one, a process of the run may start in a session that `families` lacks.
+    const families = new Set([parentAndSession(process.pid).session]);
+    // The number of consecutive probes that found no process. One is not enough: during a probe, a
+    // process of the run may start in a session that is not in `families` yet.
     let quiet = 0;
     await waitFor("the processes of the run to end", () => {
-      const left = processesNaming(`${this.path}/`);
+      const left = processesMentioning(`${this.path}/`);
       for (const pid of left) {
-        families.add(familyOf(pid).session);
+        families.add(parentAndSession(pid).session);
         killed.set(pid, startTime(pid));
         kill(pid);
       }
       // A starting process of the run has no environment yet, so it can't be found by its TMPDIR.
       // Wait for it.
       const starting = processesStarting().filter((pid) => {
-        const { parent, session } = familyOf(pid);
+        const { parent, session } = parentAndSession(pid);
         return families.has(session) || killed.has(parent) || parent === process.pid;
       });
       // A killed process loses its environment first, and takes a while to free its memory. Wait
@@ -87,6 +92,6 @@ function kill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has already ended.
+    // The process has already ended.
   }
 }

@@ -4,15 +4,15 @@ import { killGroup } from "../stack/process";
 
 export interface Ended {
   code: number;
-  /** Both streams; empty if they were inherited. */
+  /** The text of stdout and stderr; empty if the program used the streams of this process. */
   output: string;
 }
 
 const running = new Set<ChildProcess>();
 let isEnding = false;
 
-/** Runs a program in the checkout, with the inherited terminal. */
-export const runHere = (
+/** Runs a program in the checkout. It prints to the stdout and stderr of this process. */
+export const runInherited = (
   program: string,
   args: string[],
   env: Record<string, string> = {},
@@ -22,7 +22,7 @@ export const runHere = (
 export const runQuietly = (program: string, args: string[]): Promise<Ended> =>
   run(program, args, { env: {}, stdio: "pipe" });
 
-/** Ends all running programs with their process groups. From now on, no others start. */
+/** Kills the process groups of all running programs. After this call, no program can start. */
 export async function endRunning(): Promise<void> {
   isEnding = true;
   // Wait only for programs that have not exited. A program that has exited stays in `running` while
@@ -40,7 +40,8 @@ async function run(
   args: string[],
   { env, stdio }: { env: Record<string, string>; stdio: "inherit" | "pipe" },
 ): Promise<Ended> {
-  // Never resolves, so that nothing is reported about programs that did not run.
+  // After `endRunning`, never resolve: the caller would report a result of a program that did not
+  // run.
   if (isEnding) return await new Promise(() => undefined);
   const child = spawn(program, args, {
     cwd: checkoutRoot(),

@@ -5,7 +5,7 @@ import { readTimes } from "./times";
 
 type Tests = Parameters<Sequencer["sort"]>[0];
 
-/** Estimated seconds of files that have not run on this machine, by pattern of the path. */
+/** Estimated seconds of a test file without a recorded time. The first matching pattern applies. */
 const UNKNOWN_S: [RegExp, number][] = [
   [/^test\/(faults|slow)\//, 60],
   [/^test\//, 20],

@@ -17,13 +17,13 @@ const PASSWORD = "test";
 export const TEMPLATE = "forge_template";
 
 /**
- * One Postgres and one Temporal server for all test files. For each lane (a worker process of
- * jest), one process that runs the forge-servers of the lane's files (dev/test/server-host.ts).
- * Each file has its own database, task queue and forge-server. A file that stops, kills or freezes
- * a server starts its own (test/support/servers.ts).
+ * Runs the servers that test files share: one Postgres server, one Temporal server, and one process
+ * for each lane (a worker process of jest). The lane's process runs the forge-servers of the lane's
+ * files (dev/test/server-host.ts). Each file has its own database, task queue and forge-server. A
+ * file that stops, kills or freezes a server starts a server of its own (test/support/servers.ts).
  */
 export class TestServers {
-  /** The latest process of each name. */
+  /** Server processes by name. If a server was started again, only its latest process is kept. */
   private readonly processes = new Map<string, ManagedProcess>();
   private readonly home = mkdtempSync(join(tmpdir(), "forge-test-servers-"));
   private readonly dataDir = join(this.home, "postgres");
@@ -50,7 +50,7 @@ export class TestServers {
   get ended(): string[] {
     return [...this.processes.values()]
       .filter(({ alive }) => !alive)
-      .map((each) => `the shared ${each.name} ended:\n${each.lastWords() || "it logged nothing"}`);
+      .map((each) => `the shared ${each.name} ended:\n${each.logTail() || "it logged nothing"}`);
   }
 
   /** Variables for the test files, read by test/support/servers.ts and server-host.ts. */

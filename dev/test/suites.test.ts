@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { checkoutRoot } from "../stack/paths";
-import { judgeBudget } from "./report";
+import { checkRunTime } from "./report";
 import { IN_JEST, MEASURED, SLOW } from "./suites";
 
 const NOT_OURS = ["node_modules", "dist", ".git"];
@@ -21,7 +21,7 @@ test("every test file belongs to a suite", () => {
   expect(files.filter((file) => !prefixes.some((prefix) => file.startsWith(prefix)))).toEqual([]);
 });
 
-/** Matches each way in which a test file can have a long form, for `npm run test:slow`. */
+/** Matches the source of a test file that has a long form for `npm run test:slow`. */
 const HAS_LONG_FORM = /TEST_SLOW|support\/slow"|\bFORMS\b|\bDIFFERENT_CLIENTS\b/;
 
 test("every test file with a long form is in npm run test:slow", () => {
@@ -34,11 +34,11 @@ test("every test file with a long form is in npm run test:slow", () => {
 });
 
 test("a run fails when it takes more than twice its budget", () => {
-  expect(judgeBudget(1200, false)).toMatchObject({ passed: 1, failed: 0 });
-  expect(judgeBudget(1201, false)).toMatchObject({ passed: 0, failed: 1 });
+  expect(checkRunTime(1200, false)).toMatchObject({ passed: 1, failed: 0 });
+  expect(checkRunTime(1201, false)).toMatchObject({ passed: 0, failed: 1 });
 });
 
 test("the first run on a machine may take twice as long", () => {
-  expect(judgeBudget(2400, true)).toMatchObject({ passed: 1, failed: 0 });
-  expect(judgeBudget(2401, true)).toMatchObject({ passed: 0, failed: 1 });
+  expect(checkRunTime(2400, true)).toMatchObject({ passed: 1, failed: 0 });
+  expect(checkRunTime(2401, true)).toMatchObject({ passed: 0, failed: 1 });
 });

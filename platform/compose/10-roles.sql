@@ -11,7 +11,8 @@ create database forge owner forge_owner;
 create database temporal owner temporal;
 create database temporal_visibility owner temporal;
 
--- Revoke a default: every role may connect to every database and create temporary tables there.
+-- By default, every role may connect to every database and create temporary tables there. Revoke
+-- these privileges.
 revoke all on database forge from public;
 revoke all on database temporal from public;
 revoke all on database temporal_visibility from public;

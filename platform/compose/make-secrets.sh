@@ -1,7 +1,7 @@
 #!/bin/sh
-# Writes the secrets that docker-compose.yml needs, by default into the folder ./secrets. Keeps existing
-# files, so a second run changes nothing. Other users can't enter the folder. The files themselves are
-# readable, because containers read them under their own users.
+# Writes the secrets that docker-compose.yml needs, by default into the folder ./secrets. Keeps
+# existing files, so a second run changes nothing. Other users can't enter the folder. The files
+# themselves are readable for everyone, because containers read them under their own users.
 set -eu
 folder=${1:-secrets}
 (umask 077 && mkdir -p "$folder")

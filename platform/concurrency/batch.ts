@@ -12,8 +12,9 @@ export interface Waiting<Item, Result> {
 export type BatchWork<Item, Result> = (items: Item[]) => Promise<(Result | Promise<Result>)[]>;
 
 /**
- * Runs `work` on the items of a batch, and resolves each call with its result. If `work` fails,
- * throws its error and leaves the calls pending: the caller must reject them (`rejectAll`).
+ * Runs `work` on the items of a batch, and resolves each waiting call with its result. If `work`
+ * fails, `runBatch` throws the error and leaves the waiting calls pending. The function that uses
+ * `runBatch` must then reject the waiting calls with `rejectAll`.
  */
 export async function runBatch<Item, Result>(
   batch: Waiting<Item, Result>[],

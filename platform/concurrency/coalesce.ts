@@ -1,14 +1,15 @@
 import { type BatchWork, rejectAll, runBatch, type Waiting } from "./batch";
 
 interface Limits<Item> {
-  /** The most items of one batch. */
+  /** Maximum number of items in a batch. */
   maxSize: number;
-  /** The most bytes of one batch, by `bytesOf`. An item that is larger runs alone. */
+  /** Maximum size of a batch in bytes, measured with `bytesOf`. A larger item runs alone. */
   maxBytes?: number;
   bytesOf?: (item: Item) => number;
   /**
-   * Whether the waiting calls fail together with a failed batch. Default: yes, because the next
-   * batch would probably fail in the same way, perhaps after another time-out.
+   * Called after a batch has failed. Returns whether the calls that wait for the next batch fail
+   * with the same error. Default: true, because the next batch would probably fail in the same way,
+   * perhaps after another time-out.
    */
   failsWaiting?: () => boolean;
 }
@@ -60,7 +61,10 @@ export class Coalesced<Item, Result> {
   }
 }
 
-/** Batches the calls of each group, such as a tenant, on their own: no group waits for another's batch. */
+/**
+ * Batches the calls of each group, such as a tenant, separately. A group never waits for the batch
+ * of another group.
+ */
 export class CoalescedByGroup<Item, Result> {
   /** Never shrinks. This is acceptable for a small number of groups, such as tenants. */
   private readonly groups = new Map<string, Coalesced<Item, Result>>();

@@ -42,7 +42,7 @@ test("slow items of one group leave slots for other groups", async () => {
   expect(begun).toEqual(["s0", "s1", "s2"]);
   const quick = [add("quick", "q0"), add("quick", "q1"), add("other", "o0")];
   expect(begun).toEqual(["s0", "s1", "s2", "q0"]);
-  // No slow item takes the slots of the quick items, because the slow group is at its limit.
+  // When q0 ends, its slot goes to q1 and not to the group `slow`, which is at its limit.
   await endOne();
   expect(begun.slice(4)).toEqual(["q1"]);
   await endOne();
@@ -89,7 +89,8 @@ test("runs one item at a time, loses none, and interleaves at most one item of e
         ),
       );
       expect(order).toHaveLength(groups.length);
-      // Between two waiting items of one group, at most one item of each other group runs.
+      // Take two consecutive items of a group that both had to wait. Between them, every one of the
+      // other groups runs at most one item.
       for (const [at, group] of order.entries()) {
         const next = order.indexOf(group, at + 1);
         if (at === 0 || next < 0) continue;

@@ -26,7 +26,10 @@ export class FairQueue {
     return this.waiting.get(group)?.length ?? 0;
   }
 
-  /** @param signal rejects an item that has not begun, with the signal's reason. */
+  /**
+   * @param signal if the signal is aborted before `work` has begun, the returned promise rejects
+   *   with the signal's reason. Later, the signal has no effect.
+   */
   async run<Result>(
     group: string,
     work: () => Promise<Result>,

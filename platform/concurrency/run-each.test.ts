@@ -2,7 +2,7 @@ import { PagedWork } from "./run-each";
 
 const SIZE = 2;
 
-/** Work on the items 1 to `count`. `fails` selects items that fail; `done` collects the others. */
+/** Creates a PagedWork with the items 1 to `count`. `done` collects the items that do not fail. */
 function workOn(count: number, fails: (item: number) => boolean) {
   const done: number[] = [];
   const items = Array.from({ length: count }, (_, n) => n + 1);

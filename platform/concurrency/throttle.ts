@@ -8,7 +8,7 @@ interface Rate {
   burst: number;
   /** Longest wait of one call. */
   maxWaitMs: number;
-  /** Most calls of one group that may wait at a time. */
+  /** Maximum number of calls of one group that wait at the same time. */
   maxWaiting: number;
 }
 
@@ -20,10 +20,10 @@ interface Rate {
  */
 export class Throttle {
   /**
-   * For each group, the time at which its last call would pass if no burst were allowed. The
-   * groups are in the order of their last calls.
+   * For each group, when its last call would pass at a steady rate (GCRA's theoretical arrival
+   * time). The call passes up to `burst` intervals earlier. Ordered by last call, oldest first.
    */
-  private readonly due = new Map<string, number>();
+  private readonly arrivalMs = new Map<string, number>();
   private readonly waiting = new Map<string, number>();
   private readonly everyMs: number;
 
@@ -44,8 +44,9 @@ export class Throttle {
     const waiting = this.waiting.get(group) ?? 0;
     if (waiting >= this.rate.maxWaiting) return false;
     this.waiting.set(group, waiting + 1);
-    // Many calls may have the longest wait. Shorten each of these waits by a random part, at most
-    // half: calls that passed together would make their clients send the next calls together.
+    // Many calls may have the maximum wait. If they waited equally long, they would pass together,
+    // and their clients would send the next calls together. So shorten each of these waits by a
+    // random amount, at most half of the wait.
     const isLongest = ms > this.rate.maxWaitMs - this.everyMs / 2;
     await sleep(isLongest ? ms * (0.5 + Math.random() / 2) : ms);
     const left = (this.waiting.get(group) ?? 1) - 1;
@@ -59,17 +60,20 @@ export class Throttle {
     const { burst, maxWaitMs } = this.rate;
     const now = this.nowMs();
     const free = now + burst * this.everyMs;
-    const due = Math.min(Math.max(this.due.get(group) ?? 0, now) + this.everyMs, free + maxWaitMs);
-    this.due.delete(group);
-    this.due.set(group, due);
+    const due = Math.min(
+      Math.max(this.arrivalMs.get(group) ?? 0, now) + this.everyMs,
+      free + maxWaitMs,
+    );
+    this.arrivalMs.delete(group);
+    this.arrivalMs.set(group, due);
     this.forgetOldest();
     return Math.max(0, due - free);
   }
 
   private forgetOldest(): void {
-    for (const group of this.due.keys()) {
-      if (this.due.size <= MAX_GROUPS) return;
-      this.due.delete(group);
+    for (const group of this.arrivalMs.keys()) {
+      if (this.arrivalMs.size <= MAX_GROUPS) return;
+      this.arrivalMs.delete(group);
     }
   }
 }

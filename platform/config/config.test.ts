@@ -8,7 +8,7 @@ test("defaults are the contract's constants", () => {
     assignmentTimeoutS: 15,
     deadlineGraceS: 60,
     offerS: 30,
-    deafAfterS: 180,
+    pollTimeoutS: 180,
     rankedTenants: [],
     sampleIntervalS: 60,
   });

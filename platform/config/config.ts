@@ -141,8 +141,8 @@ const variables = {
 };
 
 /**
- * Variables of the embedded stack, and of agents that start from the same shell. They are
- * listed so that they don't count as unknown.
+ * Variables that the server does not read, but that may be set in its shell: they are for `npm
+ * start` and for agents. They are listed so that they don't count as unknown.
  */
 const OTHER_VARIABLES = [
   ...["FORGE_AGENTS", "FORGE_CACHE_DIR", "FORGE_TORCH"],
@@ -177,7 +177,7 @@ const schema = z.object(variables).transform((env, context) => ({
     heartbeatIntervalS: env.FORGE_HEARTBEAT_INTERVAL_S,
     heartbeatTimeoutS: env.FORGE_HEARTBEAT_TIMEOUT_S,
     assignmentTimeoutS: env.FORGE_ASSIGNMENT_TIMEOUT_S,
-    deafAfterS: env.FORGE_DEAF_AFTER_S,
+    pollTimeoutS: env.FORGE_DEAF_AFTER_S,
     sampleIntervalS: env.FORGE_WORKER_SAMPLE_S,
     offerS: env.FORGE_OFFER_S,
     deadlineGraceS: env.FORGE_DEADLINE_GRACE_S,

@@ -6,11 +6,11 @@ const FILES = ["sslrootcert", "sslcert", "sslkey"] as const;
 const MODES = ["disable", "no-verify", "prefer", "require", "verify-ca", "verify-full"];
 
 /**
- * Says what is wrong with a connection URL; undefined if nothing is. No message quotes the URL,
- * which may hold a password.
+ * Checks the TLS parameters of a connection URL. Returns an error message, or undefined if the
+ * parameters are valid. The message does not quote the URL, because the URL may contain a password.
  */
 function problemOf(text: string): string | undefined {
-  // A path is the directory of a Unix socket, which has no TLS.
+  // A text that starts with a slash is the directory of a Unix socket. Its connections have no TLS.
   if (text.startsWith("/")) return undefined;
   const parameters = new URLSearchParams(text.split("?", 2)[1]);
   const mode = parameters.get("sslmode");

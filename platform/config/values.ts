@@ -69,8 +69,9 @@ export function readAddressPolicy(
 }
 
 /**
- * The requirements of each job type: the specification's rules, overridden by the operator's
- * settings.
+ * The requirements of each job type: those that the type declares, overridden by the operator's
+ * settings. If `trainNeedsGpu` is false, all declared requirements are left out. Only the job type
+ * `train` declares requirements.
  */
 export function policyOf(given: JobPolicy, trainNeedsGpu: boolean): JobPolicy {
   const byDefault = trainNeedsGpu ? DEFAULT_JOB_POLICY : {};

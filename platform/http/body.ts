@@ -6,9 +6,9 @@ const HALF_PAIR = /\p{Surrogate}/u;
 const HALF_PAIRS = /\p{Surrogate}/gu;
 
 /**
- * The most JSON values in a body, because parsing blocks the process. Parsing an array with this
- * many elements takes about 10 ms. A body of the largest size with many short object members takes
- * about 40 ms.
+ * Maximum number of JSON values in a body. The number is limited because parsing blocks the
+ * process. Parsing an array with this many elements takes about 10 ms. A body of the largest size
+ * with many short object members takes about 40 ms.
  */
 const MAX_VALUES = 150_000;
 
@@ -56,9 +56,9 @@ function countValues(bytes: Buffer): number {
 
 /**
  * A cheap check: true only if the body certainly has none of the faults that parseJsonBody names.
- * Without a backslash, a body has no NUL and no half of a surrogate pair. Each member's name ends
- * with a quote before a colon. If there are as many such quotes as parsed members, no name occurs
- * twice, because JSON.parse keeps only one of several members with the same name.
+ * A body without a backslash has no NUL and no half of a surrogate pair. The number of quotes
+ * before a colon is the number of members in the text. If the parsed value has as many members, no
+ * name is given twice, because JSON.parse keeps only one of several members with the same name.
  */
 function isPlain(text: string, value: unknown, maxDepth: number): boolean {
   if (text.includes("\\")) return false;
@@ -135,7 +135,7 @@ export const isStorable = (text: string): boolean => !text.includes("\0") && !HA
 
 /**
  * Returns a field's path for an error message. Removes NUL and half surrogate pairs, because the
- * path itself may be what Postgres can't hold.
+ * name of a field may contain them, too.
  */
 const nameOf = (path: JSONPath): string =>
   path.join(".").replaceAll("\0", "").replace(HALF_PAIRS, "");

@@ -33,7 +33,8 @@ export function sendError(
   reply.header("x-request-id", request.id);
   const isTransient = refusal.status === 503 || refusal.status === 429;
   if (isTransient && !reply.hasHeader("retry-after")) reply.header("retry-after", RETRY_AFTER_S);
-  // Ask a client that is still sending to stop. lingering-close.ts drops bytes that still arrive.
+  // If the client is still sending the body, tell it that the connection will be closed.
+  // lingering-close.ts drops the bytes that still arrive.
   if (isBodyPending(request)) reply.header("connection", "close");
   reply.code(refusal.status);
   if (wantsProblem(request)) reply.type(PROBLEM).send(asProblem(refusal, request.id));

@@ -34,7 +34,7 @@ async function pass(ms: number): Promise<void> {
 
 test("a tenant alone may use all of a busy process", async () => {
   const fair = share();
-  fair.spend("a", 1_000);
+  fair.recordWork("a", 1_000);
   expect(await passesAtOnce(enter(fair, "a"))).toBe(true);
 });
 
@@ -47,7 +47,7 @@ test("a tenant alone does not wait, although time passes between two looks at th
     },
     () => 1,
   );
-  fair.spend("a", 5_000);
+  fair.recordWork("a", 5_000);
   expect(await passesAtOnce(enter(fair, "a"))).toBe(true);
 });
 
@@ -59,7 +59,7 @@ test.each([
   async (_, othersPerTick, atLeast, atMost) => {
     jest.useFakeTimers();
     const fair = share(5_000);
-    fair.spend("big", 5_000);
+    fair.recordWork("big", 5_000);
     let work = 0;
     let passed = 0;
     const sendNext = (): void => {
@@ -71,7 +71,7 @@ test.each([
     };
     for (let n = 0; n < 64; n++) sendNext();
     for (let n = 0; n < 200; n++) {
-      fair.spend("small", othersPerTick);
+      fair.recordWork("small", othersPerTick);
       // Each request keeps the process busy for half a millisecond.
       busy = work / 20;
       work = 0;
@@ -84,7 +84,7 @@ test.each([
 
 test("the tenant that causes most of the work waits, and the other does not", async () => {
   const fair = share();
-  fair.spend("big", 1_000);
+  fair.recordWork("big", 1_000);
   expect(await passesAtOnce(enter(fair, "small"))).toBe(true);
   const waits = enter(fair, "big");
   expect(await passesAtOnce(waits)).toBe(false);
@@ -97,8 +97,8 @@ test("the tenant that causes most of the work waits, and the other does not", as
 test("the largest tenant also waits in the short pauses of a busy process", async () => {
   jest.useFakeTimers();
   const fair = share();
-  fair.spend("big", 100_000);
-  fair.spend("small", 1_000);
+  fair.recordWork("big", 100_000);
+  fair.recordWork("small", 1_000);
   let passed = false;
   void enter(fair, "big").then(() => {
     passed = true;
@@ -118,8 +118,8 @@ test("the largest tenant also waits in the short pauses of a busy process", asyn
 
 test("the largest tenant waits as soon as the process is busy, also after a calm time", async () => {
   const fair = share();
-  fair.spend("big", 100_000);
-  fair.spend("small", 1_000);
+  fair.recordWork("big", 100_000);
+  fair.recordWork("small", 1_000);
   busy = 0;
   for (let n = 0; n < 20; n++) {
     now += 20;
@@ -135,11 +135,11 @@ test("the largest tenant waits as soon as the process is busy, also after a calm
 
 test("no tenant waits for the work of unauthenticated requests, and no tenant can hide behind it", async () => {
   const fair = share();
-  fair.spend("honest", 1_000);
-  fair.spend("small", 1);
-  fair.spendUnauthenticated(10_000);
+  fair.recordWork("honest", 1_000);
+  fair.recordWork("small", 1);
+  fair.recordUnauthenticatedWork(10_000);
   expect(await passesAtOnce(enter(fair, "honest"))).toBe(true);
-  fair.spend("hiding", 8_000);
+  fair.recordWork("hiding", 8_000);
   const waits = enter(fair, "hiding");
   expect(await passesAtOnce(waits)).toBe(false);
   busy = 0;
@@ -151,8 +151,8 @@ test("a burst of the largest tenant is spread while other tenants send requests,
   jest.useFakeTimers();
   busy = 0.1;
   const fair = share();
-  fair.spend("big", 1_000);
-  fair.spend("small", 1);
+  fair.recordWork("big", 1_000);
+  fair.recordWork("small", 1);
   let passed = 0;
   const all = Array.from({ length: 40 }, () => enter(fair, "big").then(() => passed++));
   await jest.advanceTimersByTimeAsync(0);
@@ -166,23 +166,23 @@ test("a burst of the largest tenant is spread while other tenants send requests,
 
 test("a tenant with little work never waits", async () => {
   const fair = share();
-  fair.spend("honest", 150);
-  fair.spend("other", 1);
+  fair.recordWork("honest", 150);
+  fair.recordWork("other", 1);
   expect(await passesAtOnce(enter(fair, "honest"))).toBe(true);
 });
 
 test("no request waits while the process is not busy", async () => {
   busy = 0.5;
   const fair = share();
-  fair.spend("big", 1_000);
-  fair.spend("small", 1);
+  fair.recordWork("big", 1_000);
+  fair.recordWork("small", 1);
   expect(await passesAtOnce(enter(fair, "big"))).toBe(true);
 });
 
 test("no request waits longer than the maximum", async () => {
   const fair = share(500);
-  fair.spend("big", 1_000);
-  fair.spend("small", 1);
+  fair.recordWork("big", 1_000);
+  fair.recordWork("small", 1);
   const waits = enter(fair, "big");
   expect(await passesAtOnce(waits)).toBe(false);
   now += 500;
@@ -197,14 +197,14 @@ test.each([
   async (lateMs, most) => {
     jest.useFakeTimers();
     const fair = share(5_000);
-    fair.spend("big", 100_000);
-    fair.spend("small", 1);
+    fair.recordWork("big", 100_000);
+    fair.recordWork("small", 1);
     const passed: number[] = [];
     const all = Array.from({ length: 300 }, () => enter(fair, "big").then(() => passed.push(now)));
     while (now < 7_000) {
       now += lateMs;
-      fair.spend("big", 1_000);
-      fair.spend("small", 1);
+      fair.recordWork("big", 1_000);
+      fair.recordWork("small", 1);
       await jest.advanceTimersByTimeAsync(10);
     }
     await Promise.all(all);
@@ -217,16 +217,16 @@ test.each([
 test("a single waiting request waits the maximum time while the process is busy", async () => {
   jest.useFakeTimers();
   const fair = share(5_000);
-  fair.spend("big", 100_000);
-  fair.spend("small", 1);
+  fair.recordWork("big", 100_000);
+  fair.recordWork("small", 1);
   let passed = 0;
   const waits = enter(fair, "big").then(() => {
     passed = now;
   });
   while (passed === 0 && now < 10_000) {
     now += 10;
-    fair.spend("big", 1_000);
-    fair.spend("small", 1);
+    fair.recordWork("big", 1_000);
+    fair.recordWork("small", 1);
     await jest.advanceTimersByTimeAsync(10);
   }
   await waits;
@@ -235,14 +235,14 @@ test("a single waiting request waits the maximum time while the process is busy"
 
 test("waiting requests pass in order, and the work of a formerly large tenant decays", async () => {
   const fair = share();
-  fair.spend("big", 1_000);
-  fair.spend("small", 1);
+  fair.recordWork("big", 1_000);
+  fair.recordWork("small", 1);
   const order: number[] = [];
   const all = [1, 2, 3].map((n) => enter(fair, "big").then(() => order.push(n)));
   expect(await passesAtOnce(enter(fair, "big"))).toBe(false);
-  for (let n = 0; n < 10; n++) fair.spend("small", 1);
+  for (let n = 0; n < 10; n++) fair.recordWork("small", 1);
   now += 5_000;
-  for (let n = 0; n < 100; n++) fair.spend("small", 1);
+  for (let n = 0; n < 100; n++) fair.recordWork("small", 1);
   await Promise.all(all);
   expect(order).toEqual([1, 2, 3]);
 });
@@ -250,8 +250,8 @@ test("waiting requests pass in order, and the work of a formerly large tenant de
 test("once the process is not busy a queue drains, however fast requests join it", async () => {
   jest.useFakeTimers();
   const fair = share(5_000);
-  fair.spend("big", 1_000);
-  fair.spend("small", 1);
+  fair.recordWork("big", 1_000);
+  fair.recordWork("small", 1);
   const waits: number[] = [];
   // Simulates 2,000 requests a second for 4 s. The process is busy while the first 100 arrive.
   for (let n = 0; n < 8_000; n++) {
@@ -270,18 +270,18 @@ test("once the process is not busy a queue drains, however fast requests join it
 test("a long queue passes slowly until the process was not busy for half a second", async () => {
   jest.useFakeTimers();
   const fair = share(60_000);
-  fair.spend("big", 1_000_000);
+  fair.recordWork("big", 1_000_000);
   let passed = 0;
   const step = async (busyShare: number, ms: number): Promise<number> => {
     const before = passed;
     busy = busyShare;
     for (let at = 0; at < ms; at += 10) {
-      fair.spend("small", 1);
+      fair.recordWork("small", 1);
       await pass(10);
     }
     return passed - before;
   };
-  fair.spend("small", 1);
+  fair.recordWork("small", 1);
   for (let n = 0; n < 900; n++) void enter(fair, "big").then(() => passed++);
   await step(1, 100);
   const inPause = await step(0.1, 300);
@@ -294,13 +294,13 @@ test("a long queue passes slowly until the process was not busy for half a secon
 test("a queue drains although the process is busy in one look of ten", async () => {
   jest.useFakeTimers();
   const fair = share(60_000);
-  fair.spend("big", 1_000_000);
+  fair.recordWork("big", 1_000_000);
   const waits: number[] = [];
-  // Simulates 200 requests a second for 10 s, which is twice the rate of one per tick of 10 ms. The
-  // process is busy in every tenth measurement.
+  // Simulates 200 requests a second for 10 s. If one request passed per tick, only 100 would
+  // pass per second. The process is busy in every tenth measurement.
   for (let n = 0; n < 1_000; n++) {
     busy = n % 20 < 2 ? 1 : 0.2;
-    fair.spend("small", 1);
+    fair.recordWork("small", 1);
     for (let more = 0; more < 2; more++) {
       const arrived = now;
       void enter(fair, "big").then(() => waits.push(now - arrived));
@@ -315,8 +315,8 @@ test("a queue drains although the process is busy in one look of ten", async () 
 
 test("requests beyond the maximum length of a queue are refused", async () => {
   const fair = share(500);
-  fair.spend("big", 1_000);
-  fair.spend("small", 1);
+  fair.recordWork("big", 1_000);
+  fair.recordWork("small", 1);
   const waits = [1, 2].map(() => fair.enter("big", "polls", 2));
   expect(await fair.enter("big", "polls", 2)).toBe(false);
   now += 500;

@@ -3,31 +3,31 @@ const HALF_LIFE_MS = 1_000;
 const MEASURE_EVERY_MS = 20;
 /**
  * Half-life of `recentBusyShare`, the average busy share of the process. A rise of the busy share
- * takes effect at once; the average delays only a fall. Without the average, requests of the largest
- * tenant would pass in each short pause (about 10 ms) between two requests of another tenant, and
- * delay the second of these two.
+ * takes effect at once; the average delays only a fall. Without this delay, requests of the largest
+ * tenant would pass in each short pause (about 10 ms) between two requests of another tenant. They
+ * would delay the other tenant's second request.
  */
 const BUSY_HALF_LIFE_MS = 100;
 const TICK_MS = 10;
 /**
- * Maximum of `atOnce`, the number of requests of the largest tenant (`isLargest`) that pass per
- * tick while the process is not busy. `atOnce` starts at one. Every MEASURE_EVERY_MS, `atOnce` is
- * doubled if the process was not busy and the limit made requests wait. Otherwise `atOnce` is
- * halved. The maximum is low, because the next requests may cause much more work than the last
- * ones.
+ * Maximum of `passesPerTick`, the number of requests of the largest tenant (`isLargest`) that pass
+ * per tick while the process is not busy. `passesPerTick` starts at one. Each measurement of the
+ * busy share doubles `passesPerTick` if the process is not busy and `passesPerTick` made requests
+ * wait; otherwise it halves `passesPerTick`. The maximum is low, because the next requests may
+ * cause much more work than the last ones.
  */
-const MAX_AT_ONCE = 8;
+const MAX_PASSES_PER_TICK = 8;
 /**
  * While the recent work of all other tenants together is more than this (about 15 requests a
- * second), only one request of the largest tenant passes per tick.
+ * second), one request of the largest tenant passes per tick instead of `passesPerTick`.
  */
-const OTHERS_FEW = 20;
+const OTHERS_LOW = 20;
 /**
- * Once the process has not been busy for CALM_MS, at least this fraction of a queue (0 to 1) passes
- * per tick. So a long queue drains faster than requests join it. Before CALM_MS is over, that many
+ * Once the process has not been busy for CALM_MS, at least this fraction (0 to 1) of each queue
+ * passes per tick, so that a long queue drains faster than requests join it. Earlier, that many
  * requests would make the process busy again at once.
  */
-const SHARE_AT_ONCE = 0.02;
+const MIN_QUEUE_FRACTION_PER_TICK = 0.02;
 const CALM_MS = 500;
 /** A tenant counts as alone if the recent work of all other tenants is at most this. */
 const OTHERS_IDLE = 0.05;
@@ -59,8 +59,8 @@ interface Queue {
   tenant: string;
   waiting: Waiting[];
   /**
-   * How many requests may pass before they are overdue. Each tick increases this number, and
-   * subtracts its integer part. The fraction (0 to 1) is kept for the next tick.
+   * How many requests may pass before their `until`, as a fractional number. Each tick adds to this
+   * number, lets its integer part pass, and keeps the fraction (0 to 1) for the next tick.
    */
   passCredit: number;
   tickedMs: number;
@@ -68,8 +68,8 @@ interface Queue {
 
 /**
  * Shares the process's time among tenants. While the process is busy and several tenants send
- * requests, requests of a tenant that caused more than half of the recent work wait. A tenant alone
- * may use all of the time.
+ * requests, FairShare delays a tenant's requests if this tenant caused more than half of the recent
+ * work. A tenant that is alone may use all of the time.
  */
 export class FairShare {
   private readonly accounts = new Map<string, Account>();
@@ -85,18 +85,21 @@ export class FairShare {
    */
   private lastBusyMs = 0;
   private measuredMs = 0;
-  private atOnce = 1;
+  private passesPerTick = 1;
   /**
-   * Whether a larger `atOnce` would have let more requests pass since `isBusy` was last measured.
+   * Whether a larger `passesPerTick` would have let more requests pass since `isBusy` was last
+   * measured.
    */
   private wasLimited = false;
-  /** How many requests of the largest tenant passed at once in the tick that began at `passedMs`. */
+  /**
+   * How many requests of the largest tenant passed at once in the tick that began at `passedMs`.
+   */
   private passedThisTick = 0;
   private passedMs = 0;
 
   /**
-   * @param busyShare returns the share of the time since its last call in which the process was
-   *   busy (0 to 1).
+   * @param busyShare returns how busy the process was since the last call of `busyShare`: from 0
+   *   (idle) to 1.
    */
   constructor(
     private readonly options: Options,
@@ -112,7 +115,7 @@ export class FairShare {
    *   arrival.
    */
   async enter(tenant: string, queue: string, maxWaiting: number): Promise<boolean> {
-    this.spend(tenant, 1);
+    this.recordWork(tenant, 1);
     const name = `${queue} ${tenant}`;
     const waiting = this.queues.get(name)?.waiting;
     if (!waiting && this.mayPass(tenant)) return true;
@@ -127,7 +130,7 @@ export class FairShare {
   }
 
   /** Records work of a tenant. The unit is one minimal request. */
-  spend(tenant: string, cost: number): void {
+  recordWork(tenant: string, cost: number): void {
     // Use the same time for the account and the total: the difference between them is taken as the
     // work of the other tenants, so it must be 0 if only one tenant sends requests.
     const now = this.nowMs();
@@ -142,20 +145,22 @@ export class FairShare {
   }
 
   /** Records work of requests without a valid key. */
-  spendUnauthenticated(cost: number): void {
+  recordUnauthenticatedWork(cost: number): void {
     this.unauthenticated = plus(this.unauthenticated, cost, this.nowMs());
   }
 
   /**
    * Lets the due requests of each queue pass. If the queue's tenant need not wait, lets a few more
-   * pass. A long queue never passes as a whole, because that would make the process busy at once.
+   * requests pass. To let a long queue pass as a whole would make the process busy at once.
    */
   private tick(): void {
     for (const [name, queue] of this.queues) {
       const { tenant, waiting } = queue;
       const due = this.due(queue);
       const mustWait = this.isLargest(tenant) && this.measureIsBusy();
-      const leaving = mustWait ? due : Math.max(due, this.atOnceOf(tenant), this.shareOf(waiting));
+      const leaving = mustWait
+        ? due
+        : Math.max(due, this.passesPerTickOf(tenant), this.shareOf(waiting));
       if (waiting.length > leaving) this.wasLimited = true;
       for (const { pass } of waiting.splice(0, leaving)) pass();
       if (waiting.length === 0) this.queues.delete(name);
@@ -167,8 +172,9 @@ export class FairShare {
 
   /**
    * Returns how many requests of a queue pass in this tick even if the process is busy. All overdue
-   * requests pass. The others are spread evenly over the time until the last of them is overdue:
-   * otherwise all requests of a burst would become overdue, and pass, at the same time.
+   * requests pass. A request is overdue after it has waited for `maxWaitMs`. The other requests are
+   * spread evenly over the time until the last request of the queue is overdue. If they were not
+   * spread, all requests of a burst would become overdue, and pass, at the same time.
    */
   private due(queue: Queue): number {
     const { waiting } = queue;
@@ -195,7 +201,7 @@ export class FairShare {
       this.passedMs = this.nowMs();
       this.passedThisTick = 0;
     }
-    if (this.passedThisTick >= this.atOnceOf(tenant)) {
+    if (this.passedThisTick >= this.passesPerTickOf(tenant)) {
       this.wasLimited = true;
       return false;
     }
@@ -220,13 +226,13 @@ export class FairShare {
     return left(this.total, now) - left(this.accounts.get(tenant), now);
   }
 
-  private atOnceOf(tenant: string): number {
-    return this.othersOf(tenant) > OTHERS_FEW ? 1 : this.atOnce;
+  private passesPerTickOf(tenant: string): number {
+    return this.othersOf(tenant) > OTHERS_LOW ? 1 : this.passesPerTick;
   }
 
   private shareOf(waiting: Waiting[]): number {
     const isCalm = this.nowMs() - this.lastBusyMs >= CALM_MS;
-    return isCalm ? Math.ceil(waiting.length * SHARE_AT_ONCE) : 0;
+    return isCalm ? Math.ceil(waiting.length * MIN_QUEUE_FRACTION_PER_TICK) : 0;
   }
 
   private measureIsBusy(): boolean {
@@ -240,7 +246,7 @@ export class FairShare {
       this.isBusy = Math.max(share, this.recentBusyShare) >= this.options.busyFrom;
       if (this.recentBusyShare >= this.options.busyFrom) this.lastBusyMs = now;
       const factor = !this.isBusy && this.wasLimited ? 2 : 0.5;
-      this.atOnce = Math.min(MAX_AT_ONCE, Math.max(1, this.atOnce * factor));
+      this.passesPerTick = Math.min(MAX_PASSES_PER_TICK, Math.max(1, this.passesPerTick * factor));
       this.wasLimited = false;
     }
     return this.isBusy;

@@ -30,15 +30,18 @@ export interface Forwarding {
   /** Bearer token of the model's server. The caller's own credentials are not forwarded. */
   token: string | null;
   requestId: string;
-  /** Aborted when the client disconnects, or with the reason "closing" when this server stops. */
+  /**
+   * Aborted when the client disconnects, when the client's API key expires or is revoked, and when
+   * this server stops (with the reason "closing").
+   */
   signal: AbortSignal;
 }
 
 /**
  * Forwards a request and returns the response when its headers have arrived. Both bodies are
- * streamed. Each request uses a new connection. The model's server may close a reused connection at
- * any time: it would then be unknown whether the server has served the request, and the request
- * could not be sent again.
+ * streamed. Each request uses a new connection, because the model's server may close a reused
+ * connection at any time. It would then be unknown whether that server has processed the request,
+ * so the request could not be sent again.
  *
  * @throws NotReached if the caller may try another server.
  */
@@ -61,7 +64,7 @@ export async function forward(target: URL, given: Forwarding): Promise<IncomingM
     agent: false,
   });
   const hangUp = (): void => {
-    // A stopping server lets open responses finish for a while.
+    // When this server stops, it gives open responses some time to finish.
     if (signal.reason !== "closing") outgoing.destroy(new Error("the client is gone"));
   };
   signal.addEventListener("abort", hangUp);
@@ -71,7 +74,7 @@ export async function forward(target: URL, given: Forwarding): Promise<IncomingM
   outgoing.on("error", () => undefined);
   await connected(outgoing, target.protocol === "https:" ? "secureConnect" : "connect");
   if (signal.aborted) hangUp();
-  return await answered(outgoing, given);
+  return await waitForResponse(outgoing, given);
 }
 
 function connected(outgoing: ClientRequest, event: "connect" | "secureConnect"): Promise<void> {
@@ -95,22 +98,22 @@ function connected(outgoing: ClientRequest, event: "connect" | "secureConnect"):
   });
 }
 
-function answered(outgoing: ClientRequest, given: Forwarding): Promise<IncomingMessage> {
+function waitForResponse(outgoing: ClientRequest, given: Forwarding): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const broken = (why: string): ForgeError =>
+    const badGateway = (why: string): ForgeError =>
       new ForgeError(502, "deployment_failed", `the model's server ${why}`);
     const fail = (error: Error): void => {
       outgoing.destroy();
       reject(error);
     };
-    outgoing.once("error", (error) => fail(broken(`broke the connection: ${error.message}`)));
+    outgoing.once("error", (error) => fail(badGateway(`broke the connection: ${error.message}`)));
     // For a 101 response or a closed connection, Node emits neither `response` nor `error`.
-    outgoing.once("upgrade", () => fail(broken("switched to another protocol")));
-    outgoing.once("close", () => reject(broken("closed the connection")));
+    outgoing.once("upgrade", () => fail(badGateway("switched to another protocol")));
+    outgoing.once("close", () => reject(badGateway("closed the connection")));
     outgoing.once("response", (answer) => {
       const { statusCode = 0 } = answer;
       if (statusCode >= 200 && statusCode <= 599) resolve(answer);
-      else fail(broken(`responded with status ${statusCode}`));
+      else fail(badGateway(`responded with status ${statusCode}`));
     });
     // Fires after `timeoutMs` without data in either direction, before or during the response.
     outgoing.setTimeout(given.timeoutMs, () => {
@@ -123,7 +126,7 @@ function answered(outgoing: ClientRequest, given: Forwarding): Promise<IncomingM
       outgoing.end();
       return;
     }
-    const limit = limited(given.maxBodyBytes);
+    const limit = limitBytes(given.maxBodyBytes);
     // Don't destroy the body: that would close the client's connection before the error response.
     limit.once("error", (error) => {
       body.unpipe(limit);
@@ -138,7 +141,7 @@ function answered(outgoing: ClientRequest, given: Forwarding): Promise<IncomingM
   });
 }
 
-function limited(maxBytes: number): Transform {
+function limitBytes(maxBytes: number): Transform {
   let passed = 0;
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -177,7 +180,7 @@ function requestHeaders({ headers, body, method }: Forwarding): OutgoingHttpHead
     ([name]) => !dropped.has(name) && !/^(forwarded$|x-forwarded-)/.test(name),
   );
   const { "content-length": length, ...others } = Object.fromEntries(passed);
-  // Set the body's length explicitly, so that client and server agree on its end.
+  // State how the body ends, so that this server and the model's server agree on its end.
   if (!(body instanceof Readable))
     return method === "POST" ? { ...others, "content-length": 0 } : others;
   return {

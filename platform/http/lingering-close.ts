@@ -15,9 +15,10 @@ export function isBodyPending({ raw }: { raw: IncomingMessage }): boolean {
 }
 
 /**
- * Makes a server read on for a while before it closes a connection, like nginx's `lingering_close`.
- * By default Node destroys the socket when the response is written. If the client is still sending,
- * the kernel then resets the connection, and the client gets a broken pipe instead of the response.
+ * Makes a server continue to read for a while before it closes a connection, like nginx's
+ * `lingering_close`. By default Node destroys the socket when the response is written. If the
+ * client is still sending, the kernel then resets the connection, and the client gets a broken pipe
+ * instead of the response.
  */
 export function lingerOnClose(server: Server): void {
   const latest = new WeakMap<Socket, IncomingMessage>();

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { oneAtATime } from "./one-at-a-time";
 
 let server: Server;
-/** Ends the response of each open request, by path. */
+/** For the path of each open request: a function that ends the response. */
 let open: Map<string, () => void>;
 
 beforeEach(async () => {
@@ -84,8 +84,8 @@ test("connections are closed at a limited rate, and are not read until then", as
   );
   // The first connections close at once, the next ones at 20 a second, and all within two seconds.
   expect(heldMs.filter((ms) => ms > 900).length).toBeGreaterThanOrEqual(15);
-  // The server reads only the first chunk of a connection. It sees 6 requests of the chunk: the
-  // first one, 4 that wait, and the one that is too many.
+  // The server reads one chunk from each connection. It then emits `request` 6 times: for a request
+  // that begins, for 4 requests that wait, and for one that exceeds the limit.
   expect(Math.max(...sockets.map(({ bytesRead }) => bytesRead))).toBeLessThanOrEqual(65_536);
   expect(requests).toBe(60 * 6);
 });

@@ -3,13 +3,13 @@ import type { Socket } from "node:net";
 import { Throttle } from "../concurrency/throttle";
 import { addressGroup } from "../net/address-group";
 
-/** Most requests that may wait on one connection. */
+/** Maximum number of waiting requests of one connection. */
 const MAX_WAITING = 4;
-/** The rate per address at which connections with too many requests are closed. */
+/** Limits, per address, how fast connections that sent too many requests are closed. */
 const CLOSE_RATE = { perSecond: 20, burst: 20, maxWaitMs: 2_000, maxWaiting: 100 };
 /**
- * Most connections, of all addresses together, that wait to be closed at the rate of CLOSE_RATE. Further
- * ones are closed at once.
+ * Maximum number of connections, of all addresses together, that wait to be closed at CLOSE_RATE.
+ * Further connections are closed at once.
  */
 const MAX_HELD = 1_000;
 

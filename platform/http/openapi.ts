@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
-import type { Answer, Route } from "./route";
+import type { Route, SuccessResponse } from "./route";
 
 type Json = Record<string, unknown>;
 
@@ -137,10 +137,12 @@ function describeFields(
 
 function describeBody(route: Route, schemas: Json): (Operation["requestBody"] & Json) | undefined {
   if (route.stream) {
-    const { isAnything = false } = route.stream;
-    const schema = isAnything ? {} : { type: "string", contentEncoding: "binary", minLength: 1 };
+    const { acceptsAnyBody = false } = route.stream;
+    const schema = acceptsAnyBody
+      ? {}
+      : { type: "string", contentEncoding: "binary", minLength: 1 };
     return {
-      required: !isAnything,
+      required: !acceptsAnyBody,
       description: route.stream.description,
       content: Object.fromEntries(route.stream.contentTypes.map((type) => [type, { schema }])),
     };
@@ -158,7 +160,7 @@ function describeBody(route: Route, schemas: Json): (Operation["requestBody"] & 
 }
 
 function describeAnswers(route: Route, routes: Route[], schemas: Json): Record<string, Json> {
-  return mapValues(route.answers, (answer, status) => {
+  return mapValues(route.responses, (answer, status) => {
     const links = status === "201" ? linksFrom(answer, routes) : {};
     return {
       description: answer.description,
@@ -175,13 +177,13 @@ const mapValues = <Value, Mapped>(
 ): Record<string, Mapped> =>
   Object.fromEntries(Object.entries(values).map(([key, value]) => [key, map(value, key)]));
 
-function describeHeaders({ headers }: Answer): Json {
+function describeHeaders({ headers }: SuccessResponse): Json {
   if (!headers) return {};
   const schema = { type: "string" };
   return { headers: mapValues(headers, (description) => ({ description, schema })) };
 }
 
-function describeContent({ schema, content }: Answer, schemas: Json): Json {
+function describeContent({ schema, content }: SuccessResponse, schemas: Json): Json {
   const bodies = content ?? (schema ? { "application/json": schema } : {});
   if (Object.keys(bodies).length === 0) return {};
   return {
@@ -189,8 +191,11 @@ function describeContent({ schema, content }: Answer, schemas: Json): Json {
   };
 }
 
-/** Links a created object to the operations whose only path parameter is a field of the object. */
-function linksFrom(answer: Answer, routes: Route[]): Json {
+/**
+ * Builds the OpenAPI links of a response with a created object. They lead to all operations whose
+ * only path parameter has the name of a field of the object.
+ */
+function linksFrom(answer: SuccessResponse, routes: Route[]): Json {
   if (!(answer.schema instanceof z.ZodObject)) return {};
   const fields = Object.keys(answer.schema.shape);
   const documented = routes.filter((target) => !target.undocumented);
@@ -206,7 +211,7 @@ function linksFrom(answer: Answer, routes: Route[]): Json {
 const link = (name: string): Json => ({ [name]: `$response.body#/${name}` });
 
 function describeRefusals(route: Route): Record<string, Json> {
-  const codes: Record<number, string[]> = { ...route.refusals };
+  const codes: Record<number, string[]> = { ...route.errorCodes };
   const may = (status: number, ...more: string[]): void => {
     codes[status] = [...new Set([...more, ...(codes[status] ?? [])])];
   };
@@ -222,7 +227,7 @@ function describeRefusals(route: Route): Record<string, Json> {
   if (hasBody) {
     may(408, "request_timeout");
     may(413, "body_too_large");
-    if (!route.stream?.isAnything) may(415, "unsupported_media_type");
+    if (!route.stream?.acceptsAnyBody) may(415, "unsupported_media_type");
   }
   if (route.headers && "Idempotency-Key" in route.headers) {
     may(409, "request_in_flight");

@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
-import type { Principal, Scope } from "../../core/accounts/principal";
+import type { Principal, Scope } from "../../core/accounts/permissions";
 import type { Throttle } from "../concurrency/throttle";
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** The arguments of a handler. The route's schemas have parsed every part. */
+/** The arguments of a handler. The route's schemas have parsed the query, body and headers. */
 interface Call<Q, B> {
   principal: Principal;
   /** Path parameters, as text. */
@@ -19,7 +19,7 @@ interface Call<Q, B> {
 }
 
 /** One of a route's success responses. */
-export interface Answer {
+export interface SuccessResponse {
   description: string;
   /** Schema of a JSON body. */
   schema?: z.ZodType;
@@ -43,7 +43,7 @@ interface JsonBody<B> {
 interface StreamedBody {
   contentTypes: readonly string[];
   /** Accepts every request: with any content type, without a content type, or without a body. */
-  isAnything?: true;
+  acceptsAnyBody?: true;
   description: string;
 }
 
@@ -53,26 +53,26 @@ interface RouteSpec<Q, B> {
   paths: [canonical: string, ...aliases: string[]];
   /** The minimum scope of a key; "open" needs no key. */
   scope: Scope | "open";
-  /** Excluded from the rate limit: workers call as often as they must. */
-  unlimited?: true;
+  /** Excluded from the rate limit. For routes of workers, which call as often as they need to. */
+  skipsRateLimit?: true;
   /**
    * Looks up the key in a batch with the keys of other requests. For routes whose latency does not
    * matter.
    */
   batchedKeyLookup?: true;
   /**
-   * For routes of workers: while the process is busy, requests of the largest tenant wait, as
-   * requests of users do (fair-share.ts).
+   * Applies FairShare (fair-share.ts) to a route of workers: while the process is busy, requests of
+   * the largest tenant wait. FairShare always applies to rate-limited requests of users.
    */
   fairShare?: true;
   /** Limits the rate of a tenant's requests, before their bodies are read. */
   throttle?: Throttle;
   /**
-   * Runs the handler outside of the queue for database connections, because the handler also waits
-   * for something else, such as a file, or a statement that it shares with other requests. The
-   * handler enters the queue itself for its statements.
+   * Runs the handler outside of the queue for database connections. For handlers that also wait for
+   * something else, such as a file, or a statement shared with other requests. Such a handler must
+   * itself enter the queue for its own statements.
    */
-  waits?: true;
+  outsideConnectionQueue?: true;
   /** The operation's name in the OpenAPI document and in generated SDKs. */
   operationId: string;
   /** The group in the OpenAPI document. */
@@ -87,9 +87,9 @@ interface RouteSpec<Q, B> {
   /** Schemas of the request headers that the route reads, by name. */
   headers?: Record<string, z.ZodType>;
   /** Success responses by status. The first status is the default. */
-  answers: Record<number, Answer>;
+  responses: Record<number, SuccessResponse>;
   /** Error codes by status, in addition to those of every route. */
-  refusals?: Record<number, string[]>;
+  errorCodes?: Record<number, string[]>;
   handle(call: Call<Q, B>): Promise<unknown>;
 }
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { requireScope } from "../../core/accounts/principal";
+import { requireScope } from "../../core/accounts/permissions";
 import { ForgeError, InvalidRequest } from "../../core/errors";
 import type { ConnectionQueues } from "../postgres/connection-queues";
 import { isStorable } from "./body";
@@ -22,7 +22,7 @@ function pathsOf(route: Route): string[] {
 /** Adds routes. For each path, all other methods respond with 405 and an Allow header. */
 export function addRoutes(app: FastifyInstance, routes: Route[], queues: ConnectionQueues): void {
   const allowed = new Map<string, { url: string; methods: Set<string> }>();
-  const takesAnything = (route: Route): boolean => route.stream?.isAnything === true;
+  const takesAnything = (route: Route): boolean => route.stream?.acceptsAnyBody === true;
   for (const route of routes) {
     for (const url of pathsOf(route)) {
       if (!takesAnything(route)) addRoute(app, route, url, queues);
@@ -58,7 +58,7 @@ export function addRoutes(app: FastifyInstance, routes: Route[], queues: Connect
 }
 
 function addRoute(app: FastifyInstance, route: Route, url: string, queues: ConnectionQueues): void {
-  const success = Number(Object.keys(route.answers)[0]);
+  const success = Number(Object.keys(route.responses)[0]);
   // Workers may be newer than the server: ignore their unknown parameters.
   const query = route.query ?? (route.scope === "worker" ? z.object({}) : z.strictObject({}));
   const repeatable = repeatableOf(query);
@@ -87,7 +87,7 @@ function addRoute(app: FastifyInstance, route: Route, url: string, queues: Conne
     handler: async (request, reply) => {
       reply.code(success);
       const call = callOf(request, reply);
-      if (route.scope === "open" || route.waits) return await route.handle(call);
+      if (route.scope === "open" || route.outsideConnectionQueue) return await route.handle(call);
       const queue = queues[route.scope === "worker" ? "worker" : "user"];
       return await queue.run(request.principal.userId, () => route.handle(call));
     },
@@ -100,14 +100,14 @@ export const routeOf = (request: FastifyRequest): Route | undefined =>
 
 /** Whether a route streams events. It has no HEAD, because HEAD would wait for the stream's end. */
 const isEndless = (route: Route): boolean =>
-  Object.values(route.answers).some((answer) => EVENT_STREAM in (answer.content ?? {}));
+  Object.values(route.responses).some((answer) => EVENT_STREAM in (answer.content ?? {}));
 
 function requireContentType(route: Route, request: FastifyRequest): void {
   const { headers, method } = request;
   if (method === "GET" || method === "HEAD") return;
   const { "content-length": length, "transfer-encoding": encoding } = headers;
   if (encoding === undefined && (length === undefined || length === "0")) return;
-  if (route.stream?.isAnything) return;
+  if (route.stream?.acceptsAnyBody) return;
   const takes = route.stream?.contentTypes ?? ["application/json"];
   if (takes.includes(mediaTypeOf(request))) return;
   const message = `send Content-Type: ${takes.join(" or ")}`;
@@ -135,7 +135,8 @@ function readQuery(schema: z.ZodType, repeatable: string[], request: FastifyRequ
   try {
     return parse(schema, given);
   } catch (error) {
-    // The schema's path of a repeated parameter is "status.0", but the client sent "status".
+    // For a repeated parameter, the schema's error names an array element such as "status.0". The
+    // client must get the name that it sent: "status".
     const [name] = error instanceof InvalidRequest ? (error.param ?? "").split(".") : [];
     throw name && error instanceof InvalidRequest ? new InvalidRequest(error.message, name) : error;
   }

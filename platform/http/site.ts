@@ -42,7 +42,7 @@ export function addSite(app: FastifyInstance, site: Site): void {
   });
 }
 
-/** Responds to a path that can't be decoded with 404 and the index page, which shows an error. */
+/** For a path that can't be decoded: responds with 404 and the index page, which shows an error. */
 export function sendUndecodable(
   site: Site,
   request: FastifyRequest,

@@ -10,7 +10,7 @@ interface AwaitedBody {
   request: FastifyRequest;
   reply: FastifyReply;
   bytesRead: number;
-  /** When the body began or, for a streamed body, when bytes last arrived. */
+  /** When the wait for the body began; for a streamed body, when bytes last arrived. */
   sinceMs: number;
 }
 

@@ -12,8 +12,8 @@ export const eventSchema = z.object({
 });
 
 /**
- * The default form of the Last-Event-ID header. May be empty: a browser that has received no event
- * sends an empty id.
+ * Format of the Last-Event-ID header, unless the caller of `lastEventId` gives another format. May
+ * be empty: a browser that has received no event sends an empty id.
  */
 const EVENT_ID = /^[0-9]{0,15}$/;
 
@@ -53,7 +53,8 @@ export function sendEvents(
   const end = (): void => {
     setTimeout(() => stream.destroy(), END_GRACE_MS).unref();
   };
-  signal.addEventListener("abort", end, { once: true });
+  if (signal.aborted) end();
+  else signal.addEventListener("abort", end, { once: true });
   return (
     reply
       .type(`${EVENT_STREAM}; charset=utf-8`)

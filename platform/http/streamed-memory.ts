@@ -9,9 +9,9 @@ const collect = runInNewContext("gc") as (options: { type: "minor" }) => void;
 let streamed = 0;
 
 /**
- * Passes chunks through and collects garbage at intervals, so that their buffers are freed early.
- * The buffers lie outside of V8's heap, and V8 collects them only after 64 MB. A large file would
- * use that much memory. A minor collection takes about a millisecond.
+ * Passes chunks through, and runs a minor garbage collection every EVERY_BYTES to free their
+ * buffers early. The buffers are outside of V8's heap. V8 itself frees them only after 64 MB, so a
+ * large file would use that much memory. A minor collection takes about a millisecond.
  */
 export async function* releasingBuffers(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   for await (const chunk of chunks) {

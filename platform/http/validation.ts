@@ -2,7 +2,10 @@ import { closest, distance } from "fastest-levenshtein";
 import { z } from "zod";
 import { InvalidRequest } from "../../core/errors";
 
-/** Parses with a schema. The error names the field. Suggests a known field for an unknown one. */
+/**
+ * Parses a value with a schema. An error names the field. For an unknown field, the error suggests
+ * a similar known field.
+ */
 export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   return withHints(
     (path) => fieldsAt(schema, path),
@@ -26,7 +29,7 @@ export function withHints<T>(knownFields: KnownFields, run: () => T): T {
   }
 }
 
-/** Returns `; did you mean "…"?` if a known name is similar, else an empty text. */
+/** Returns `; did you mean "…"?` if a known name is similar, else an empty string. */
 export function didYouMean(name: string, known: readonly string[]): string {
   if (known.length === 0) return "";
   const near = closest(name, [...known]);

@@ -138,8 +138,8 @@ export class Metrics {
     return await this.registry.metrics();
   }
 
-  /** Measures one part of a job's final writes. */
-  async finishing<T>(part: string, work: Promise<T>): Promise<T> {
+  /** Measures how long `work`, one part of a job's final writes, takes. */
+  async timeFinalWrite<T>(part: string, work: Promise<T>): Promise<T> {
     const done = this.finishSeconds.startTimer({ part });
     try {
       return await work;
@@ -148,7 +148,7 @@ export class Metrics {
     }
   }
 
-  /** Memory, CPU and event loop, measured from the first scrape on. */
+  /** Starts to measure memory, CPU and the event loop. The first scrape calls this. */
   private readonly watchProcess = once(() =>
     collectDefaultMetrics({
       register: this.registry,

@@ -29,7 +29,7 @@ export const NOT_PUBLIC = [
   "fc00::/7",
 ];
 
-/** Converts an IPv4-mapped IPv6 address (`::ffff:10.0.0.1`) to IPv4. */
+/** Converts an IPv4-mapped IPv6 address in dotted form (`::ffff:10.0.0.1`) to IPv4. */
 export const plainAddress = (address: string): string =>
   /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
 

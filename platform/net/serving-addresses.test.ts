@@ -35,7 +35,8 @@ test.each<[string, Parameters<typeof allows>[1], boolean]>([
   ["http://198.51.100.1:8000/v1", { from: "198.51.100.1" }, false],
   ["http://127.0.0.1:8000/v1", { from: "127.0.0.1", allowed: ["127.0.0.0/8"] }, true],
   ["http://127.0.0.2:8000/v1", { from: "127.0.0.1", allowed: ["127.0.0.0/8"] }, false],
-  // A host that the key names must be public, or in a network that the operator allows.
+  // A host in the API key's `serving_hosts` must be public, or in a network that the operator
+  // allows.
   ["http://192.0.2.9:8000/v1", { hosts: ["192.0.2.9"] }, true],
   ["http://10.0.0.9:8000/v1", { hosts: ["10.0.0.9"] }, false],
   ["http://10.0.0.9:8000/v1", { hosts: ["10.0.0.9"], allowed: ["10.0.0.0/8"] }, true],

@@ -1,7 +1,10 @@
 import { isIP } from "node:net";
 import { AddressPolicy, LOCAL, NOT_PUBLIC, plainAddress } from "./address-policy";
 
-/** IPv6 networks whose addresses embed an IPv4 address, which may be a refused one. */
+/**
+ * IPv6 networks whose addresses embed an IPv4 address. These networks are refused, because the
+ * embedded address may be a refused one.
+ */
 const TRANSLATED = ["::/96", "64:ff9b::/96", "2001::/32", "2002::/16"];
 
 export interface PortRange {
@@ -14,15 +17,16 @@ export interface NamedServer {
   url: URL;
   /** The source address of the worker's own requests. */
   workerAddress: string | null;
-  /** The list `serving_hosts` of the worker's API key. */
+  /** The list `serving_hosts` of the worker's API key, and the worker's SSH host. */
   hosts: string[];
 }
 
 /**
  * Decides which addresses of deployed models Forge may connect to. A tenant's worker reports the
- * address, so the address can't be trusted. Allows the worker's own address. Allows a host in the
- * list `serving_hosts` of the worker's API key, if the host is public or the operator allows it.
- * Refuses this machine and its link-local network, unless the operator allows them.
+ * address, so the address can't be trusted. Allows the worker's own address. Allows the worker's
+ * SSH host and the hosts in the list `serving_hosts` of the worker's API key, if they are public or
+ * the operator allows them. Refuses this machine and its link-local network, unless the operator
+ * allows them.
  */
 export class ServingAddresses {
   private readonly nearby: AddressPolicy;
@@ -42,7 +46,7 @@ export class ServingAddresses {
     this.named = new AddressPolicy([], [...NOT_PUBLIC, ...never], allowed);
   }
 
-  /** The policy for connections to this server, or a text that says why the server is refused. */
+  /** The policy for connections to this server, or the reason why the server is refused. */
   policyFor({ url, workerAddress, hosts }: NamedServer): AddressPolicy | string {
     const host = hostOf(url);
     const port = portOf(url);

@@ -8,21 +8,22 @@ export async function readClock(db: Queryable): Promise<string> {
 }
 
 /**
- * SQL expression: the time of a change to a row that the transaction has locked. `now()`, the start of the transaction,
- * could be too early: while the transaction waited for the lock, others may have written later times to the row.
- * `greatest` returns `now()` only if the clock was set back during the transaction.
+ * SQL expression: the time of a change to a row that the transaction has locked. `now()` is the
+ * start of the transaction, which could be too early: while this transaction waited for the lock,
+ * other transactions may have written later times to the row. So the expression uses the current
+ * time, `clock_timestamp()`. If the clock was set back during the transaction, it uses `now()`.
  */
 export const LOCKED_AT = "greatest(clock_timestamp(), now())";
 
 /**
- * The database's time and the sum of all recorded steps, in ms. A step is a change of the
- * database's clock by more than its normal advance (services/clock/README.md).
+ * The database's time and the sum of all recorded steps, in ms. A step is a jump of the database's
+ * clock, forward or back (services/clock/README.md).
  */
 export async function readClockAndSteps(
   db: Queryable,
 ): Promise<{ databaseMs: number; recordedMs: number }> {
-  // Not now(), the start of the transaction: a step of the clock after this start may already be
-  // among the recorded steps, but it is not part of now().
+  // Don't use now(), which returns when the transaction started. clock_offset_s() may already
+  // include a step of the clock that happened after that.
   const row = await maybeOne<{ databaseMs: number; recordedMs: number }>(
     db,
     `select extract(epoch from clock_timestamp())::float8 * 1000 as "databaseMs",
@@ -36,26 +37,27 @@ export async function readClockAndSteps(
  * The longest time from a step of the clock until the step is recorded. Rows that are written in
  * between already have times of the changed clock.
  */
-const NOTICED_WITHIN = "interval '15 s'";
+const MAX_DETECTION_DELAY = "interval '15 s'";
 
 /**
- * SQL condition: a time is older than `age`, an interval. If the clock was set forward since that
- * time, the step is subtracted from the age. If the clock was set back, the age is too low, so data
- * are kept longer. Use this for every deletion by age: otherwise a clock set forward by mistake
- * would delete data. ClockWatch.transaction handles steps that are not recorded yet.
+ * SQL condition: a time is more than `age` in the past. `age` is an SQL interval. If the clock was
+ * set forward since that time, the step does not count. If the clock was set back, the time seems
+ * less old than it is, so data are kept longer. Use this for every deletion by age: otherwise a
+ * clock set forward by mistake would delete data. ClockWatch.transaction handles steps that are not
+ * recorded yet.
  *
- * The recorded steps split the time line into segments, each from `since` to `until`. In a segment,
- * the times before its `old_before` are old. If a segment has old times, all earlier segments are
- * entirely old. So the newest segment with old times has the limit for the whole time line: exactly
- * the times before this limit are old. Postgres computes the limit once per statement, and can find
- * the old rows by an index.
+ * How it works: each recorded step starts a new segment of the timeline. A segment lasts from
+ * `since` to `until`. A time in a segment is old if it is before the segment's `old_before`. If a
+ * segment has old times, then all times in earlier segments are old too. So the newest segment that
+ * has old times sets one limit for the whole timeline. Postgres computes this limit once per
+ * statement, and can find the old rows by an index.
  */
 export const isOlder = (time: string, age: string): string =>
   `${time} < (
      select max(least(until, old_before)) from (
        select since, min(since) over later as until,
               now() - ${age} - make_interval(secs => greatest(0, sum(by_s) over later)) as old_before
-       from (select step_id, seen_at - ${NOTICED_WITHIN} as since, by_s from clock_steps
+       from (select step_id, seen_at - ${MAX_DETECTION_DELAY} as since, by_s from clock_steps
              union all select 0, '-infinity', 0) steps
        window later as (order by step_id desc rows between unbounded preceding and 1 preceding)) segments
      where since < old_before)`;
@@ -68,11 +70,11 @@ export const secondsSince = (time: string): string =>
   `greatest(0, extract(epoch from now() - ${time}) - greatest(0, (
      select coalesce(sum(by_s), 0) from clock_steps where step_id > (
        select coalesce(max(step_id), 0) from clock_steps
-       where seen_at - ${NOTICED_WITHIN} <= ${time}))))::float8`;
+       where seen_at - ${MAX_DETECTION_DELAY} <= ${time}))))::float8`;
 
 /**
- * Deletes at most `limit` rows that are older than `age`, because a statement that deletes very many
- * rows would time out. Returns the number of deleted rows.
+ * Deletes rows that are older than `age`, at most `limit`: a statement that deletes very many rows
+ * would time out. Returns the number of deleted rows.
  */
 export async function deleteOlder(
   db: Queryable,
@@ -104,8 +106,9 @@ export async function lockSteps(db: Queryable): Promise<void> {
 }
 
 /**
- * Records the interval during which this process has watched the clock. All steps in this interval
- * are already recorded. Both times are in steadyMs: the database's time minus the recorded steps.
+ * Records that this process has watched the clock from `sinceMs` to `untilMs`. All steps in this
+ * interval are already recorded. Both times are in steadyMs: the database's time minus the recorded
+ * steps.
  */
 export async function saveClockCheck(
   db: Queryable,
@@ -146,9 +149,9 @@ export async function findLastClockCheck(db: Queryable): Promise<number | undefi
 }
 
 /**
- * Deletes the records of processes whose last check of the clock is outside this interval
- * (steadyMs). Earlier checks are of processes that have ended. Later checks only seem to be in the
- * future, because of a step.
+ * Deletes the records of processes whose last check of the clock is outside an interval
+ * (steadyMs). If the last check is earlier, the process no longer runs. If it is later, it is in
+ * the future, which only a step of the clock can cause.
  */
 export async function deleteClockChecksOutside(
   db: Queryable,

@@ -26,8 +26,8 @@ test("waiting requests are refused when the database does not respond", async ()
   const begun = performance.now();
   await expect(user.run("slow", async () => "late")).rejects.toBeInstanceOf(Unavailable);
   expect(performance.now() - begun).toBeLessThan(1_000);
-  // Wait for all of them: each has its own timer, which may fire a little before the queue counts as
-  // stalled, and then refuses its request only the next time.
+  // Wait until all queued requests have ended. Each request checks at an interval whether the queue
+  // is stalled. If one check comes a little too early, only the next check refuses the request.
   const refused = (await waiting).filter(({ status }) => status === "rejected");
   expect(refused).toHaveLength(50 - 6);
   expect(await user.run("other", async () => "answered")).toBe("answered");

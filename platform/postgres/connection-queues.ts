@@ -7,13 +7,13 @@ const RESERVED = 4;
 
 /**
  * A fair queue for database connections. While the database responds to running requests, other
- * requests wait in the queue, however long it is. If the database stops responding, waiting requests
- * are refused.
+ * requests wait, no matter how long the queue is. If the database stops responding, waiting
+ * requests are refused.
  */
 class ConnectionQueue {
   /**
-   * When the database last responded to a request. Also set when a request begins while no other is
-   * running, because an idle database is not stalled.
+   * The time of the database's last response to a request. If no request is running, the start of
+   * a request also sets this time, because an idle database is not stalled.
    */
   private lastProgressMs = 0;
   private running = 0;
@@ -39,7 +39,7 @@ class ConnectionQueue {
     }, this.stallMs);
     const begin = async (): Promise<Result> => {
       clearInterval(timer);
-      // If the slot is free only because an earlier request timed out, the database is stalled.
+      // Check again: the slot may be free because an earlier request timed out.
       if (this.isStalled) throw stalled();
       return await this.watched(work);
     };

@@ -40,7 +40,7 @@ export const isStalePlan = (error: unknown): boolean =>
   codeOf(error) === "0A000" && (error as { routine?: unknown }).routine === "RevalidateCachedQuery";
 
 /** Whether to retry the transaction: after a deadlock, serialization failure or changed table. */
-export const mayRunAgain = (error: unknown): boolean =>
+export const isRetryable = (error: unknown): boolean =>
   RACE_CODES.has(codeOf(error) ?? "") || isStalePlan(error);
 
 /** Whether a lock was not available within `lock_timeout`. */
@@ -48,9 +48,15 @@ export const isLockTimeout = (error: unknown): boolean => codeOf(error) === "55P
 
 export const isBadValue = (error: unknown): boolean => BAD_VALUE_CODES.has(codeOf(error) ?? "");
 
+/**
+ * An SQLSTATE has five characters and never begins with E. Error codes of the operating system can
+ * also have five characters, such as EBUSY, but they begin with E.
+ */
+const SQLSTATE = /^(?!E)[0-9A-Z]{5}$/;
+
 /** Whether Postgres failed: it reported an SQLSTATE, or could not be reached. */
 export const isDatabaseError = (error: unknown): boolean =>
-  isUnavailable(error) || /^[0-9A-Z]{5}$/.test(codeOf(error) ?? "");
+  isUnavailable(error) || SQLSTATE.test(codeOf(error) ?? "");
 
 /** Whether Postgres is unavailable, as opposed to refusing a statement. */
 export function isUnavailable(error: unknown): boolean {

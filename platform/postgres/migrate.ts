@@ -3,7 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { isLockTimeout, mayRunAgain } from "./errors";
+import { isLockTimeout, isRetryable } from "./errors";
 
 const MIGRATIONS_DIR = join(__dirname, "migrations");
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
@@ -12,8 +12,8 @@ const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 const LOCK = 7_263_001;
 
 /**
- * Longest wait for a table lock. After that, the migration rolls back and pauses for PAUSE_MS,
- * because other statements on the table queue behind its lock request.
+ * Longest wait for a table lock. While the migration waits, new statements on the same table must
+ * wait too. So after this time, the migration rolls back, and tries again after PAUSE_MS.
  */
 const LOCK_TIMEOUT_MS = 2_000;
 const PAUSE_MS = 1_000;
@@ -57,9 +57,9 @@ export async function migrate(connectionString: string): Promise<string[]> {
 }
 
 /**
- * Returns the digests of the applied files, by file name. Checks for the table first: `create table
- * if not exists` needs the privilege to create tables even if the table exists, and the server's
- * role lacks it.
+ * Returns the digests of the applied files, by file name. Checks whether the table `migrations`
+ * exists before creating it: `create table if not exists` needs the privilege to create tables even
+ * if the table exists, and the server's role lacks this privilege.
  */
 async function listApplied(client: pg.Client): Promise<Map<string, string>> {
   const found = await client.query("select from pg_class where oid = to_regclass('migrations')");
@@ -88,9 +88,9 @@ async function applyWithRetries(
       await apply(client, file, sql, digest);
       return;
     } catch (error) {
-      // A deadlock is retried like a lock time-out. Its cause is a transaction that has locked one
-      // table of the migration, and waits for a second table that the migration has locked.
-      if (!isLockTimeout(error) && !mayRunAgain(error)) throw error;
+      // Retry after a deadlock too. It happens if a transaction has locked one table of the
+      // migration, and waits for a second table that the migration has locked.
+      if (!isLockTimeout(error) && !isRetryable(error)) throw error;
       if (tried === MAX_TRIES) {
         throw new Error(`migration ${file}: other transactions lock its tables (${String(error)})`);
       }

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import { Parameters } from "./parameters";
 import { all, allUnprepared, type Queryable } from "./pool";
 
@@ -19,12 +19,15 @@ export interface Page {
 }
 
 /**
- * A row with its position in the list. In a list with `sizedBy`, `found` is the number of rows that
- * the page had before it was cut to MAX_PAGE_BYTES.
+ * A row with its position in the list. `found` is the number of rows that the page had before it
+ * was cut at MAX_PAGE_BYTES. Only the rows of lists with `sizedBy` have this field.
  */
 export type WithPosition<Row> = Row & { created_us: number; found?: number };
 
-/** The most bytes of a page's rows in the response. A page that would be larger ends early. */
+/**
+ * Limit for the total size of a page's rows in the response, in bytes. A page ends with the row
+ * that brings the total above this limit.
+ */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
 /**
@@ -37,21 +40,22 @@ export class Where extends Parameters {
   hasFilters = false;
 
   /** Adds a condition on a parameter if its value is set. */
-  also(value: unknown, condition: (parameter: string) => string): this {
+  andIfSet(value: unknown, condition: (parameter: string) => string): this {
     if (value === undefined || value === null) return this;
-    return this.with(value, condition);
+    return this.andParameter(value, condition);
   }
 
   /** Adds a condition on a parameter, even if its value is null. */
-  with(value: unknown, condition: (parameter: string) => string): this {
+  andParameter(value: unknown, condition: (parameter: string) => string): this {
     return this.and(condition(this.add(value)));
   }
 
   /**
-   * Limits rows to a tenant scope; null is all tenants. The condition for all tenants is always
-   * true. Postgres uses the partial indexes of migration 0006 only for queries with this condition.
+   * Limits rows to a tenant scope. Null means all tenants: then the condition is
+   * `length(user_id) > 0`, which is true for every row. Some partial indexes have the same
+   * condition, and Postgres uses such an index only for queries that contain it.
    */
-  seenBy(tenantScope: TenantScope): this {
+  inTenantScope(tenantScope: TenantScope): this {
     this.conditions.push(
       tenantScope === null ? "length(user_id) > 0" : `user_id = ${this.add(tenantScope)}`,
     );
@@ -69,7 +73,7 @@ export class Where extends Parameters {
   }
 }
 
-/** SQL that converts the first column of a list's order to the cursor's integer, and back. */
+/** SQL that converts the first column of `List.order` to the cursor's integer, and back. */
 const NUMBERS = {
   time: {
     of: (column: string) => `(extract(epoch from ${column}) * 1000000)::bigint`,
@@ -84,9 +88,9 @@ const NUMBERS = {
 interface List {
   select: string;
   from: string;
-  /** The columns of the order, both descending. Together they are unique. */
+  /** The columns to order by, both descending. Together they are unique. */
   order: [first: string, id: string];
-  /** Default: time. */
+  /** What the first column holds. Default: time. */
   orderedBy?: keyof typeof NUMBERS;
   where: Where;
   page: Page;
@@ -117,13 +121,16 @@ export async function readPage<Row extends pg.QueryResultRow>(
 interface PageStatement {
   text: string;
   values: unknown[];
-  /** Whether clients can cause many variants of the text, by filters or by an unusual limit. */
+  /**
+   * Whether `text` depends on filters or on an unusual limit, so that clients can cause many
+   * variants of it.
+   */
   hasManyVariants: boolean;
 }
 
 /**
- * The page limits for which statements are prepared. The limit is part of a statement's text. If
- * statements with any limit were prepared, clients could make each connection keep thousands of
+ * Statements are prepared only for these page sizes. The size is part of a statement's text: if
+ * statements of all sizes were prepared, clients could make each connection keep thousands of
  * plans.
  */
 const COMMON_LIMITS = [20, 50, 100, 200];
@@ -142,14 +149,18 @@ export function pageStatement(list: List): PageStatement {
     const us = where.add(createdUs);
     where.and(`(${first}, ${id}) < (${number.back(us)}, ${where.add(afterId)}::text)`);
   }
-  // The limit is not a parameter, so that Postgres plans a prepared statement for few rows.
+  // The limit is part of the text instead of a parameter. So Postgres knows, when it plans the
+  // prepared statement, that only a few rows are needed.
   const rows = `select ${select}, ${number.of(first)} as created_us
       from ${from} where ${where} order by ${first} desc, ${id} desc limit ${page.limit + 1}`;
   const text = sizedBy ? cutBySize(rows, id, sizedBy) : rows;
   return { text, values: where.values, hasManyVariants };
 }
 
-/** As many rows as fit into MAX_PAGE_BYTES, but at least one. */
+/**
+ * Cuts a page after the row that brings its total size above MAX_PAGE_BYTES. So a page has at least
+ * one row, even if this row alone is above the limit.
+ */
 const cutBySize = (rows: string, id: string, size: string): string => `
   with page as (${rows}),
   summed as (

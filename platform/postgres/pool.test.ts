@@ -25,8 +25,8 @@ beforeEach(async () => {
   server = createServer((socket) => {
     socket.on("error", () => undefined);
     socket.once("data", () => {
-      // Send all messages in one chunk. If an error is among them, the client then receives it
-      // before it has used the connection.
+      // Send all messages in one chunk. So if the messages include an error, the client receives
+      // the error before it can send a statement.
       socket.write(Buffer.concat(firstAnswer));
       if (firstAnswer.includes(ENDED)) socket.end();
     });

@@ -16,7 +16,7 @@ export interface Queryable {
 export interface PoolOptions {
   connectionString: string;
   max: number;
-  /** Longest time of a statement, in ms. Half of it is the longest wait for a connection. */
+  /** Longest time of a statement, in ms. The longest wait for a connection is half of this time. */
   timeoutMs: number;
 }
 
@@ -35,8 +35,9 @@ export function createPool(options: PoolOptions, logger: Logger): pg.Pool {
   // Without this listener, the error of a broken idle connection would end the process. The pool
   // itself replaces the connection.
   pool.on("error", (error) => logger.warn({ err: error.message }, "database connection lost"));
-  // The pool listens for errors of idle connections only. A connection may also break while it is
-  // acquired, or between two statements.
+  // The pool handles errors of idle connections only. A connection can also break while the pool
+  // passes it to a caller, or between two statements of a caller. Without this listener, such an
+  // error would end the process.
   pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
 }

@@ -1,6 +1,6 @@
 /**
- * SQL: a condition that Postgres checks on each row, without using an index for it. For statements
- * that find rows by id and also need a state.
+ * Returns an SQL condition that Postgres checks on each row and never looks up in an index. Use it
+ * in statements that find rows by id and also filter by state.
  *
  * If the last ANALYZE saw few rows in a state, Postgres expects a partial index of that state to be
  * almost empty. For `job_id = $1 and state = 'queued'`, it may then read the whole index of the

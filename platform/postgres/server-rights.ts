@@ -1,10 +1,10 @@
 import pg from "pg";
 
 /**
- * Grants a role the privileges of a running server, and revokes all others: it can't change the
- * schema or the list of migrations, and can only append to the audit log. The owner of the tables
- * runs this after the migrations. Idempotent. Runs in one transaction, so that a running server
- * never lacks a privilege.
+ * Grants a role the privileges that a running server needs, and revokes the role's other privileges
+ * on tables and sequences. The role can't change table definitions or the list of migrations, and
+ * can only append to the audit log. The owner of the tables runs this after the migrations.
+ * Idempotent. Runs in one transaction, so that a running server never lacks a privilege.
  *
  * @throws Error if the role doesn't exist, or owns the tables.
  */

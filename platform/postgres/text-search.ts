@@ -1,6 +1,6 @@
 /**
- * SQL conditions on text columns; `text` is the placeholder of a parameter. They do not use LIKE,
- * whose wildcards would need escaping.
+ * SQL conditions on text columns. The argument `text` is the placeholder of a parameter. The
+ * conditions do not use LIKE, because wildcards in the parameter's value would need escaping.
  */
 
 export const startsWith = (column: string, text: string): string =>

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { isTimeout, mayRunAgain } from "./errors";
+import { isRetryable, isTimeout } from "./errors";
 import type { Queryable } from "./pool";
 
 const MAX_TRIES = 5;
@@ -14,7 +14,10 @@ export interface TransactionOptions {
 /** @param begun the results of BEGIN and of the statements sent with it. */
 type Work<T> = (db: Queryable, begun: pg.QueryResult[]) => Promise<T>;
 
-/** Runs `work` in a transaction. Retries a deadlock, serialization failure or schema change. */
+/**
+ * Runs `work` in a transaction. After a deadlock, a serialization failure or a schema change, runs
+ * `work` again in a new transaction.
+ */
 export async function transaction<T>(
   pool: pg.Pool,
   work: Work<T>,
@@ -24,7 +27,7 @@ export async function transaction<T>(
     try {
       return await runOnce(pool, work, options);
     } catch (error) {
-      if (!mayRunAgain(error) || tried === MAX_TRIES) throw error;
+      if (!isRetryable(error) || tried === MAX_TRIES) throw error;
     }
   }
 }
@@ -73,7 +76,10 @@ interface TimedQuery extends pg.QueryConfig {
   query_timeout: number;
 }
 
-/** Sets pg's own time-out. Postgres's time-out was set with BEGIN. */
+/**
+ * Adds pg's own time-out to each query. Postgres's time-out is set by the statement that begins the
+ * transaction.
+ */
 function withTimeout(client: pg.PoolClient, timeoutMs: number | undefined): Queryable {
   if (timeoutMs === undefined) return client;
   return {

@@ -10,9 +10,8 @@ const HOME = /^~\/(?:\.ssh\/)?/;
 export const DEFAULT_KEY_FILE = "id_ed25519";
 
 /**
- * The directory whose keys a tenant may use: a subdirectory of its own, or the whole directory for
- * an admin. Otherwise a tenant could log in to another tenant's machines by naming that tenant's
- * key.
+ * The directory whose keys a tenant may use: the tenant's own subdirectory of `keyDir`. An admin
+ * may use all of `keyDir`. With all keys, a tenant could log in to other tenants' machines.
  */
 export const keyDirOf = (keyDir: string, userId: string, isAdmin: boolean): string =>
   isAdmin ? keyDir : join(keyDir, userId);

@@ -5,7 +5,7 @@ import { fingerprintOf } from "./host-key";
 export interface SshTarget {
   /** The host name that the worker's owner gave. */
   host: string;
-  /** The resolved and allowed address. Never presented to users. */
+  /** The resolved and allowed address. Never shown to users. */
   address: string;
   port: number;
   user: string;
@@ -47,14 +47,14 @@ export class SshSession {
   }
 
   /**
-   * @param signal aborts connecting, and later the open connection, at once.
+   * @param signal on abort, closes the connection at once, even while it is being opened.
    * @throws ConnectionRefused when the host key or our key is refused. Any other error may be
    *   transient.
    */
   static async open(target: SshTarget, signal: AbortSignal): Promise<SshSession> {
     const client = new Client();
     let presented = "";
-    // Not `end`, which would wait for a machine that hangs.
+    // `destroy` closes at once. `end` would wait for the machine, which may hang.
     const onAbort = (): unknown => client.destroy();
     signal.addEventListener("abort", onAbort, { once: true });
     client.once("close", () => signal.removeEventListener("abort", onAbort));

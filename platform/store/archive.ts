@@ -16,14 +16,14 @@ export interface Archived {
 
 /**
  * Streams a tar of an artifact's files, in a folder named by the artifact's id. The stream fails at
- * a file that is missing or does not have the size in the manifest, so that a client never takes a
- * partial archive for a whole one.
+ * a file that is missing or does not have the size in the manifest, so that a client can't mistake
+ * a partial archive for a complete one.
  */
 export function archiveOf(store: ObjectStore, archived: Archived): Readable {
   const archive = pack();
   archive.on("error", () => undefined);
   fill(archive, store, archived).catch((error: Error) => archive.destroy(error));
-  // tar-stream does not use Node's own streams.
+  // Convert the stream: tar-stream does not use Node's own stream classes.
   return Readable.from(archive as AsyncIterable<Buffer>, { objectMode: false });
 }
 
@@ -49,7 +49,7 @@ async function fill(
 
 async function copy(bytes: Readable, entry: ReturnType<Pack["entry"]>): Promise<void> {
   const ended = new AbortController();
-  // If the reader closes the archive, the entry closes too: then stop waiting for `drain`.
+  // The entry closes when the reader closes the archive. Then stop waiting for `drain`.
   entry.once("close", () => ended.abort());
   for await (const chunk of bytes as AsyncIterable<Buffer>) {
     if (ended.signal.aborted) throw new Error("the archive's reader has closed it");

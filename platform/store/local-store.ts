@@ -17,9 +17,9 @@ import { pipeline } from "node:stream/promises";
 import {
   type ByteRange,
   byPath,
-  type Measured,
   type ObjectStore,
   requireKey,
+  type SizeAndChecksum,
   type StoredObject,
   StoreUnavailable,
 } from "./object-store";
@@ -38,7 +38,7 @@ export class LocalStore implements ObjectStore {
     await this.write(key, (file) => file.writeFile(body));
   }
 
-  async putStream(key: string, body: AsyncIterable<Buffer>): Promise<Measured> {
+  async putStream(key: string, body: AsyncIterable<Buffer>): Promise<SizeAndChecksum> {
     const hash = createHash("sha256");
     let sizeBytes = 0;
     await this.write(key, async (file) => {
@@ -85,12 +85,12 @@ export class LocalStore implements ObjectStore {
       await this.syncFolders(target);
       return true;
     } catch (error) {
-      if (IN_THE_WAY.some((code) => isErrno(error, code))) return false;
+      if (MOVE_CONFLICT_CODES.some((code) => isErrno(error, code))) return false;
       throw error;
     }
   }
 
-  async measure(key: string): Promise<Measured | undefined> {
+  async measure(key: string): Promise<SizeAndChecksum | undefined> {
     const sizeBytes = await this.sizeOf(key);
     if (sizeBytes === undefined) return undefined;
     try {
@@ -124,7 +124,7 @@ export class LocalStore implements ObjectStore {
   async remove(key: string): Promise<void> {
     const path = this.pathOf(key);
     await rm(path, { force: true });
-    // Remove the folder too. This fails, as it should, if the folder is not empty.
+    // Remove the folder too if it is empty. If it is not, rmdir fails and changes nothing.
     if (dirname(key) !== ".") await rmdir(dirname(path)).catch(() => undefined);
   }
 
@@ -180,7 +180,10 @@ export class LocalStore implements ObjectStore {
     }
   }
 
-  /** Makes the names of a file and of the folders above it survive a power loss. */
+  /**
+   * Syncs all folders from the file's folder up to the root of the store. After this, the names of
+   * the file and of its folders survive a power loss.
+   */
   private async syncFolders(path: string): Promise<void> {
     const root = normalize(this.root);
     for (let folder = dirname(path); folder.startsWith(root); folder = dirname(folder)) {
@@ -230,7 +233,7 @@ function realPathOf(path: string): string | undefined {
 const NOT_FOUND = ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "ELOOP"];
 
 /** Error codes of a move whose source is gone, or whose target conflicts with a file or folder. */
-const IN_THE_WAY = ["ENOENT", "EEXIST", "ENOTDIR", "EISDIR", "ENOTEMPTY"];
+const MOVE_CONFLICT_CODES = ["ENOENT", "EEXIST", "ENOTDIR", "EISDIR", "ENOTEMPTY"];
 
 /** Names of unfinished files, as `write` chooses them. */
 const UNFINISHED = /^\.[0-9a-f-]{36}\.part$/;
@@ -250,10 +253,10 @@ async function openIn(path: string, flags: string | number): Promise<FileHandle>
 }
 
 /**
- * Writes all bytes. One call of `file.write` may write only some of them without an error, when the
- * disk or a quota is nearly full.
+ * Writes all bytes. If the disk or a quota is nearly full, one call of `file.write` may write only
+ * some of the bytes, without an error.
  *
- * @param position default: where the last write ended.
+ * @param position the offset of the first byte. Default: the end of the last write.
  */
 async function writeWhole(file: FileHandle, bytes: Buffer, position?: number): Promise<void> {
   for (let at = 0; at < bytes.length; ) {

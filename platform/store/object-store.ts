@@ -3,7 +3,7 @@ import { text } from "node:stream/consumers";
 import { isDeepStrictEqual } from "node:util";
 
 /** Size and checksum of a whole object. */
-export interface Measured {
+export interface SizeAndChecksum {
   sizeBytes: number;
   sha256: string;
 }
@@ -23,7 +23,7 @@ export interface ByteRange {
 /** A request that writes an object directly to the store, not through the server. */
 export interface SignedUpload {
   url: string;
-  /** The signature covers all of them: the request must send them unchanged. */
+  /** The request must send all these headers unchanged, because the signature covers them. */
   headers: Record<string, string>;
 }
 
@@ -35,7 +35,7 @@ export interface ObjectStore {
   /** Writes or replaces an object atomically. */
   put(key: string, body: Buffer): Promise<void>;
   /** Like `put`, for any size. If the stream fails, the store is unchanged. */
-  putStream(key: string, body: AsyncIterable<Buffer>): Promise<Measured>;
+  putStream(key: string, body: AsyncIterable<Buffer>): Promise<SizeAndChecksum>;
   /**
    * Writes bytes from an offset on, and creates the object if it is missing. The offset may not lie
    * beyond the object's end. After a failed stream the written bytes stay, so that the writer can
@@ -51,7 +51,7 @@ export interface ObjectStore {
    * Returns size and checksum; undefined: no such object. Reads the whole object, unless the store
    * has verified a checksum itself.
    */
-  measure(key: string): Promise<Measured | undefined>;
+  measure(key: string): Promise<SizeAndChecksum | undefined>;
   /** Undefined: no such object. */
   sizeOf(key: string): Promise<number | undefined>;
   read(key: string, range?: ByteRange): Readable;
@@ -70,7 +70,7 @@ export interface ObjectStore {
   /** Creates a URL that gives anybody read access to the object for a limited time. Optional. */
   signDownload?(key: string): Promise<string>;
   /** Like `signDownload`, for writing a body of exactly this size and checksum. */
-  signUpload?(key: string, expected: Measured): Promise<SignedUpload>;
+  signUpload?(key: string, expected: SizeAndChecksum): Promise<SignedUpload>;
 }
 
 /** The store is unavailable. A later try may succeed. */
@@ -90,7 +90,7 @@ export class StoreUnavailable extends Error {
   }
 }
 
-/** Error codes of a file system that is full, gone or not writable, and of too many open files. */
+/** Error codes of a file system that is full, gone or not writable. EMFILE: too many open files. */
 const UNAVAILABLE = new Set([
   "ENOSPC",
   "EDQUOT",
@@ -112,7 +112,7 @@ export async function putJson(store: ObjectStore, key: string, value: unknown): 
   await store.put(key, Buffer.from(`${JSON.stringify(value, null, 2)}\n`));
 }
 
-/** Whether an object exists and is this value as JSON. */
+/** Whether an object exists and its content is JSON that equals `value`. */
 export async function holdsJson(store: ObjectStore, key: string, value: unknown): Promise<boolean> {
   if ((await store.sizeOf(key)) === undefined) return false;
   const stored = await text(store.read(key));

@@ -5,7 +5,10 @@ import type { ByteRange } from "./object-store";
 const MEBIBYTE = 1024 * 1024;
 /** S3's minimum part size; the last part may be smaller. */
 const MIN_PART_BYTES = 5 * MEBIBYTE;
-/** The most bytes that one request copies. More may exceed the idle time-out of the connection. */
+/**
+ * Maximum number of bytes that one request copies. A larger copy may exceed the idle time-out of
+ * the connection.
+ */
 const MAX_COPIED_BYTES = 256 * MEBIBYTE;
 /** S3's maximum number of parts. */
 const MAX_PARTS = 10_000;
@@ -118,9 +121,9 @@ export class PartedUpload {
   }
 
   /**
-   * Whether parts are sent with a checksum that S3 verifies. Not if `sizeBytes` is given: the object
-   * is then joined from others, so parts may be copied. For a copied part, some stores report the
-   * checksum of the whole source, and later refuse that checksum.
+   * Whether parts are sent with a checksum that S3 verifies. False if `sizeBytes` is given, because
+   * the object is then joined from others and parts may be copied. For a copied part, some stores
+   * report the checksum of the whole source object, and later refuse that checksum.
    */
   private get isChecked(): boolean {
     return this.sizeBytes === undefined;

@@ -8,7 +8,7 @@ const CHECK_BYTES = 16 * 1024 * 1024;
  * manifests, logs and results, which must be written even when uploads are refused. Stores that
  * don't know their free space have no reserve.
  *
- * @param refuse creates the error that ends the body, from the number of free bytes.
+ * @param refuse is called with the number of free bytes. Returns the error that ends the body.
  */
 export async function* withinReserve(
   store: ObjectStore,

@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import type { S3 } from "@aws-sdk/client-s3";
 import {
   byPath,
-  type Measured,
   requireKey,
   type SignedUpload,
+  type SizeAndChecksum,
   type StoredObject,
   StoreUnavailable,
 } from "./object-store";
@@ -18,7 +18,7 @@ import {
 } from "./s3-client";
 
 const MAX_REMOVED_AT_ONCE = 1_000;
-/** How often a broken download is resumed at its offset. */
+/** Maximum number of times that one download is resumed after an error. */
 const MAX_RESUMES = 3;
 
 export interface S3BucketSettings extends S3Settings {
@@ -177,7 +177,7 @@ export class S3Bucket {
     return await getSignedUrl(await this.s3(), command, { expiresIn: this.settings.signedUrlTtlS });
   }
 
-  async signUpload(key: string, { sizeBytes, sha256 }: Measured): Promise<SignedUpload> {
+  async signUpload(key: string, { sizeBytes, sha256 }: SizeAndChecksum): Promise<SignedUpload> {
     const { PutObjectCommand } = await import("@aws-sdk/client-s3");
     const { getSignedUrl } = await import("@aws-sdk/s3-request-presigner");
     const checksum = Buffer.from(sha256, "hex").toString("base64");

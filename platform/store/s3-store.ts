@@ -3,9 +3,9 @@ import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import {
   type ByteRange,
-  type Measured,
   type ObjectStore,
   requireKey,
+  type SizeAndChecksum,
   StoreUnavailable,
 } from "./object-store";
 import { PartedUpload } from "./parted-upload";
@@ -31,7 +31,7 @@ const MAX_SINGLE_BYTES = 256 * MEBIBYTE;
  * pieces.ts) until `move` joins them.
  */
 export class S3Store extends S3Bucket implements ObjectStore {
-  async putStream(key: string, body: AsyncIterable<Buffer>): Promise<Measured> {
+  async putStream(key: string, body: AsyncIterable<Buffer>): Promise<SizeAndChecksum> {
     const hash = createHash("sha256");
     let sizeBytes = 0;
     const upload = await this.partedUpload(key);
@@ -116,7 +116,7 @@ export class S3Store extends S3Bucket implements ObjectStore {
     }
   }
 
-  async measure(key: string): Promise<Measured | undefined> {
+  async measure(key: string): Promise<SizeAndChecksum | undefined> {
     const sizeBytes = await this.sizeOf(key);
     if (sizeBytes === undefined) return undefined;
     const verified = await this.checksumOf(key);
@@ -182,8 +182,12 @@ const whole = (sizeBytes: number): Piece => ({
   isWhole: true,
 });
 
-/** Errors of S3 servers that store objects in a file system: a file is where a folder must be, or the reverse. */
-const IN_THE_WAY = new Set(["ObjectParentIsFile", "ExistingObjectIsDirectory"]);
+/**
+ * Errors of S3 servers that store objects in a file system: a file is where a folder must be, or
+ * the reverse.
+ */
+const MOVE_CONFLICT_CODES = new Set(["ObjectParentIsFile", "ExistingObjectIsDirectory"]);
 
 const isInTheWay = (error: unknown): boolean =>
-  isMissing(error) || (error instanceof StoreUnavailable && IN_THE_WAY.has(error.reason ?? ""));
+  isMissing(error) ||
+  (error instanceof StoreUnavailable && MOVE_CONFLICT_CODES.has(error.reason ?? ""));

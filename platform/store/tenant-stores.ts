@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { bucketPlaceOf } from "../../core/artifacts/dataset-uri";
+import { bucketLocationOf } from "../../core/artifacts/dataset-uri";
 import type { TenantBucket } from "../config/store";
 import type { AddressPolicy } from "../net/address-policy";
 import { ConnectionRefused } from "../net/refused";
@@ -7,15 +7,15 @@ import type { ObjectStore } from "./object-store";
 import { S3Store } from "./s3-store";
 
 /** An object, or a folder of objects, in a tenant's own bucket. */
-export interface TenantPlace {
+export interface TenantObject {
   store: ObjectStore;
   /** A key that ends with a slash is a folder. */
   key: string;
 }
 
 /**
- * The tenants' own buckets, read with credentials that the operator configured. A tenant may control
- * to which address its endpoint's name resolves, so connections to internal addresses are refused.
+ * The tenants' own buckets, read with credentials that the operator configured. A tenant may
+ * control the DNS of its endpoint, so connections to internal addresses are refused.
  */
 export class TenantStores {
   private readonly opened = new Map<TenantBucket, ObjectStore>();
@@ -29,8 +29,8 @@ export class TenantStores {
    * Finds the object of a tenant's dataset_uri; undefined if its bucket is not configured.
    * @throws ConnectionRefused if the bucket's endpoint is an IP address that is not allowed.
    */
-  find(userId: string, uri: string): TenantPlace | undefined {
-    const place = bucketPlaceOf(uri);
+  find(userId: string, uri: string): TenantObject | undefined {
+    const place = bucketLocationOf(uri);
     const known = (this.buckets[userId] ?? []).find(
       (one) => one.scheme === place?.scheme && one.bucket === place.bucket,
     );
@@ -47,7 +47,10 @@ export class TenantStores {
     return store;
   }
 
-  /** Checks an endpoint that is an IP address: `lookup` is not called for it. */
+  /**
+   * Checks the endpoint if it is an IP address. `lookup` checks host names, but is not called for
+   * an IP address.
+   */
   private requireAddress(endpoint: string | undefined): void {
     if (endpoint === undefined) return;
     const host = new URL(endpoint).hostname.replace(/^\[|\]$/g, "");

@@ -10,7 +10,10 @@ const DIALECT =
   "auto_detect = false, delim = ',', quote = '\"', escape = '\"', comment = '', nullstr = '', " +
   "compression = 'none', strict_mode = true, hive_partitioning = false";
 
-/** How many bytes are searched for the header. A header that fits into a manifest is shorter. */
+/**
+ * The header must end within this number of bytes. Every header whose names fit into a manifest is
+ * shorter.
+ */
 const MAX_HEADER_BYTES = 4 * 1024 * 1024;
 
 /** Opens a CSV file. Rows must have as many fields as the header. Infers types from all rows. */
@@ -41,7 +44,10 @@ export async function openCsv(session: Session, maxRowBytes: number): Promise<Ta
   return { numRows, columns, from: () => rows };
 }
 
-/** Reads the column names. SQL would rename one of two names that differ only by case. */
+/**
+ * Reads the column names. Does not use SQL, which would rename one of two names that differ only by
+ * case.
+ */
 function headerOf(beginning: Buffer): { names: string[]; skip: number } {
   const options = { bom: true, to: 1, skip_empty_lines: true, info: true } as const;
   try {
@@ -61,8 +67,8 @@ function headerOf(beginning: Buffer): { names: string[]; skip: number } {
 }
 
 /**
- * SQL expression: the SEEN flag of the type that a text looks like. DuckDB's regular expressions
- * (RE2) take linear time.
+ * SQL expression: the SEEN flag for the type of a text value; 0 for null. DuckDB's regular
+ * expressions (RE2) take linear time, so no value can make them slow.
  */
 const seenIn = (sql: string): string =>
   `case when ${sql} is null then 0 ` +

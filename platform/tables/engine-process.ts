@@ -16,7 +16,8 @@ const MAX_MESSAGE = 300;
 
 /**
  * Reads users' tables in a process separate from the server. A file that makes DuckDB crash, hang
- * or use too much memory ends only this process. Its environment is empty, so it knows no secrets.
+ * or use too much memory ends only this process. The server passes it no environment variables
+ * except TZ, so it knows no secrets.
  */
 function main(): void {
   preferForOomKill();
@@ -32,9 +33,9 @@ function main(): void {
 }
 
 /**
- * Loads DuckDB and makes Node.js create its threads. Both abort the process if the machine lacks
- * memory or threads. So both must happen before the first file is read: an abort during the reading
- * is taken for a crash that the file caused.
+ * Loads DuckDB and makes Node.js create its threads. Each of these steps aborts the process if the
+ * machine lacks memory or threads. Run this before the first file is read: if the process crashes
+ * while it reads a file, the server blames the file.
  */
 async function startThreads(): Promise<void> {
   (await DuckDBInstance.create(":memory:")).closeSync();

@@ -11,8 +11,9 @@ import { ReadingLimit, TICK_MS } from "./reading-limit";
 import { ReadInterrupted, Unreadable } from "./unreadable";
 
 /**
- * The most tries to read a file. If the process ends without an answer, a new process tries again.
- * An earlier file may have caused the first crash, so only a second crash makes the file refused.
+ * Maximum number of tries to read a file. If the process ends without an answer, a new process
+ * tries again. An earlier file may have caused the first crash, so a file is refused only after a
+ * second crash.
  */
 const MAX_TRIES = 2;
 /** Signals that mean a crash. Other signals, such as SIGKILL, come from outside the process. */
@@ -43,7 +44,10 @@ export interface Reading extends Omit<TableRequest, "id"> {
 /** A process ended without an answer. */
 interface Death {
   death: string;
-  /** Whether the process ended itself while it read the file. */
+  /**
+   * Whether the file may be the cause: the process was ready to read, and then crashed or exited.
+   * False if it was killed from outside.
+   */
   isCrash: boolean;
 }
 
@@ -71,11 +75,6 @@ export class TableEngine {
   /** Undefined while no process runs. */
   get pid(): number | undefined {
     return this.child?.pid;
-  }
-
-  /** How many files of a tenant wait. */
-  waitingOf(tenant: string): number {
-    return this.queue.waitingOf(tenant);
   }
 
   /**

@@ -12,12 +12,12 @@ export interface TableFacts {
   columns: Column[];
 }
 
-/** The most columns of a table. Limited because a manifest names every column. */
+/** Maximum number of columns of a table. Limited because a manifest names every column. */
 export const MAX_COLUMNS = 2_000;
 const MAX_NAME_LENGTH = 256;
 
 /** Says why a manifest can't name these columns; undefined if it can. */
-export function columnFault(names: string[]): string | undefined {
+export function columnProblem(names: string[]): string | undefined {
   if (names.length > MAX_COLUMNS) return `has more than ${MAX_COLUMNS} columns`;
   if (names.some((name) => name.length > MAX_NAME_LENGTH)) {
     return `has a column whose name is longer than ${MAX_NAME_LENGTH} characters`;

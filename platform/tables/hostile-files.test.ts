@@ -15,7 +15,7 @@ const PROGRAM = join(__dirname, "../../dist/platform/tables/engine-process.js");
 let folder: string;
 let engine: TableEngine;
 let peakMb = 0;
-/** The reader's CPU time so far, but at most the elapsed time. Depends little on other load. */
+/** Running time of all reads so far, in ms. It is CPU time, so other load hardly changes it. */
 let readMs = 0;
 
 beforeAll(() => {
@@ -71,8 +71,8 @@ test.each(HOSTILE_FILES)(
     expect(readMs - before).toBeLessThan(20_000);
     expect(peakMb).toBeLessThan(900);
   },
-  // The test's time-out, in ms. On a busy machine the reader takes many times its running time,
-  // because it has a low priority.
+  // The test's time-out, in ms. On a busy machine, a read may take many times its CPU time, because
+  // the reader has a low priority.
   240_000,
 );
 
@@ -98,7 +98,7 @@ async function validFile(format: TableFormat): Promise<Buffer> {
 }
 
 /**
- * Random changes of a file. Most are in the last tenth of the file, where parquet has its footer.
+ * Random changes to a file. Most are in the last tenth of the file, where parquet has its footer.
  */
 const changes = fc.array(
   fc.record({

@@ -1,5 +1,5 @@
 import { ForgeError, InvalidRequest } from "../../core/errors";
-import type { Measured, ObjectStore } from "../store/object-store";
+import type { ObjectStore, SizeAndChecksum } from "../store/object-store";
 import type { TableFacts } from "./facts";
 import { PARQUET_MAGIC } from "./parquet-footer";
 import type { TableFormat } from "./table-format";
@@ -15,7 +15,7 @@ const FORMATS: Record<string, TableFormat> = {
 
 export const DATASET_CONTENT_TYPES = Object.keys(FORMATS);
 
-export interface IngestedFile extends Measured, TableFacts {
+export interface IngestedFile extends SizeAndChecksum, TableFacts {
   path: string;
 }
 

@@ -1,5 +1,5 @@
 import type { ColumnType } from "./column-type";
-import { columnFault, MAX_COLUMNS } from "./facts";
+import { columnProblem, MAX_COLUMNS } from "./facts";
 import { SEEN, seenType } from "./seen-type";
 import { query, quoted, type Session } from "./session";
 import { columnBatches, columnsOf, NotATable, type Table } from "./table";
@@ -9,8 +9,8 @@ const MAX_SHOWN_BYTES = 256 * 1024;
 
 /**
  * Opens a file of JSON lines. Names and types are inferred from all rows, because later rows may
- * have fields that the first ones lack. Values are read by JSON pointers, all values of a row at
- * once.
+ * have fields that the first rows lack. Values are extracted by JSON pointers, for all columns of
+ * a row together.
  */
 export async function openJsonl(session: Session, maxRowBytes: number): Promise<Table> {
   const rows = session.read(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
@@ -54,7 +54,10 @@ async function countOf(session: Session, rows: string): Promise<number> {
   return Number(numRows);
 }
 
-/** Finds the first invalid row, if any. DuckDB's own errors only name the row within a block. */
+/**
+ * Finds the first invalid row, if any. DuckDB's own errors count rows from the start of a block,
+ * not from the start of the file.
+ */
 export async function explainJsonl(
   session: Session,
   maxRowBytes: number,
@@ -83,7 +86,7 @@ async function namesOf(session: Session, rows: string): Promise<string[]> {
     session,
     `select distinct unnest(json_keys(json)) from ${rows} limit ${MAX_COLUMNS + 1}`,
   );
-  const fault = columnFault(keys.map(([key]) => String(key)));
+  const fault = columnProblem(keys.map(([key]) => String(key)));
   if (fault) throw new NotATable(`it ${fault}`);
   const first = await query(
     session,

@@ -1,4 +1,4 @@
-import { columnFault, type TableFacts } from "./facts";
+import { columnProblem, type TableFacts } from "./facts";
 import { withTable } from "./open-table";
 import { NotATable } from "./table";
 import type { TableFormat } from "./table-format";
@@ -15,7 +15,7 @@ export async function measureTable(path: string, format: TableFormat): Promise<T
     if (format === "csv" && (new Set(names).size !== names.length || names.includes(""))) {
       throw new NotATable("row 1 names a column twice, or not at all", 1);
     }
-    const fault = columnFault(names);
+    const fault = columnProblem(names);
     if (fault) throw new NotATable(`it ${fault}`);
     return { numRows, columns: columns.map(({ name, dtype }) => ({ name, dtype })) };
   });

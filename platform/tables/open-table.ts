@@ -43,7 +43,8 @@ export async function withTable<Result>(
 async function explain(error: unknown, format: TableFormat, session: Session): Promise<unknown> {
   if (error instanceof NotATable || format === "parquet") return error;
   if (format === "csv") return explainCsv(String(error)) ?? error;
-  // explainJsonl uses DuckDB's CSV reader. For a line that is not UTF-8, it throws a CSV error.
+  // explainJsonl reads the lines with DuckDB's CSV reader, which throws a CSV error if a line is
+  // not UTF-8.
   const found = explainJsonl(session, MAX_ROW_BYTES).catch((why: unknown) =>
     explainCsv(String(why)),
   );

@@ -5,7 +5,7 @@ export const PARQUET_TAIL_BYTES = 8;
 export const PARQUET_MAGIC = "PAR1";
 /** The size of the smallest file: the magic bytes at the start, and the tail. */
 export const MIN_PARQUET_BYTES = PARQUET_MAGIC.length + PARQUET_TAIL_BYTES;
-/** The largest footer: it is held in memory. Usual footers are far smaller. */
+/** Maximum size of a footer, which is held in memory. Usual footers are far smaller. */
 const MAX_FOOTER_BYTES = 64 * 1024 * 1024;
 
 /** The length of a footer with its tail. @throws NotATable if there is none, or it is too long. */

@@ -11,9 +11,12 @@ export interface TableRequest {
 }
 
 /**
- * The answer: the result as JSON; or `failure`, an error message for the file's owner, with the row
- * at fault if there is one; or `interruption`, an error of the machine, which says nothing about
- * the file. `rssBytes` is the current memory of the process.
+ * The answer has one of three fields:
+ * - `result`: the result as JSON.
+ * - `failure`: an error message for the file's owner. `row` is set if a row is at fault.
+ * - `interruption`: an error of the machine. It says nothing about the file.
+ *
+ * `rssBytes` is the current memory of the process.
  */
 export type TableAnswer = { id: number; rssBytes: number } & (
   | { result: string }

@@ -4,8 +4,8 @@ import { fieldsOf } from "../process-fields";
 export const TICK_MS = 100;
 
 /**
- * A longer gap between two calls of `verdict` means that this process was suspended. Only this much
- * of the gap counts.
+ * If the gap between two calls of `verdict` is longer than this, then this process was suspended.
+ * Only this much of such a gap counts.
  */
 const LONGEST_GAP_MS = 5 * TICK_MS;
 
@@ -13,10 +13,10 @@ const LONGEST_GAP_MS = 5 * TICK_MS;
  * A reader is "starved" after this many times the time limit. The reader has a low priority, so it
  * may need longer than the limit on a busy machine.
  */
-const MOST_STARVED = 4;
+const STARVED_FACTOR = 4;
 
 /** Milliseconds per clock tick of Linux. /proc/<pid>/stat has times in ticks. */
-const MS_PER_TICK = 10;
+const MS_PER_CPU_TICK = 10;
 
 /**
  * The time limit for one file. Excludes time in which this process or the reader did not run:
@@ -40,14 +40,17 @@ export class ReadingLimit {
 
   /**
    * Call every TICK_MS. "reached": the reader has used up the time limit. "starved": the reader got
-   * so little CPU time that it must be given up. Undefined: the reader may continue.
+   * too little CPU time, so the caller must end the read. Undefined: the reader may continue.
    */
   verdict(): "reached" | "starved" | undefined {
     if (this.readMs() >= this.timeoutMs) return "reached";
-    return this.passedMs >= MOST_STARVED * this.timeoutMs ? "starved" : undefined;
+    return this.passedMs >= STARVED_FACTOR * this.timeoutMs ? "starved" : undefined;
   }
 
-  /** The reader's running time in ms. Excludes time in which this process was suspended. */
+  /**
+   * The reader's running time in ms: its CPU time, but at most the elapsed time. Excludes time in
+   * which this process was suspended.
+   */
   readMs(): number {
     const nowMs = this.nowMs();
     this.passedMs += Math.min(nowMs - this.lastMs, LONGEST_GAP_MS);
@@ -63,7 +66,7 @@ function cpuMs(pid: number | undefined): number {
   try {
     // utime and stime: fields 14 and 15.
     const [user, system] = fieldsOf(pid ?? 0).slice(11, 13);
-    return (Number(user) + Number(system)) * MS_PER_TICK;
+    return (Number(user) + Number(system)) * MS_PER_CPU_TICK;
   } catch {
     return Number.NaN;
   }

@@ -27,8 +27,8 @@ export interface Session {
 }
 
 /**
- * Opens a file for SQL. SQL names the file by its descriptor, so that DuckDB never takes the path
- * for a pattern, and so that the file can't be replaced in the meantime. Then disables access to
+ * Opens a file for SQL. SQL names the file by its descriptor, so that DuckDB never treats the path
+ * as a pattern, and so that the file can't be replaced in the meantime. Then disables access to
  * other files, the network and extensions, and locks the configuration.
  */
 export async function openSession(path: string): Promise<Session> {

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { createWriteStream } from "node:fs";
+import { createWriteStream, renameSync } from "node:fs";
 import { mkdir, readdir, rename, rm, stat, statfs, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -22,6 +22,8 @@ const ABANDONED_MS = 3_600_000;
 const MIN_FREE_BYTES = 1024 ** 3;
 const PART = /\.part$/;
 
+const partOf = (path: string): string => `${path}.${randomUUID()}.part`;
+
 /**
  * A local cache of files in a remote store, named by checksum, in a directory of limited size.
  * Removes the least recently used files first. Several processes may share the directory.
@@ -38,8 +40,8 @@ export class Spool {
   ) {}
 
   /**
-   * Runs `work` with a local copy of a file. The copy stays until `work` ends. A file that is
-   * larger than the limit is fetched if the disk has room, and removed afterwards.
+   * Runs `work` with a local copy of a file. This process keeps the copy until `work` ends. A file
+   * that is larger than the limit is fetched if the disk has room, and removed afterwards.
    *
    * @throws Unavailable if the disk has no room; Unreadable if the stored file does not match the
    *   manifest.
@@ -59,9 +61,20 @@ export class Spool {
       if (others > 0) this.uses.set(name, others);
       else {
         this.uses.delete(name);
-        if (!this.keeps(file)) await rm(join(this.directory, name), { force: true });
+        if (!this.keeps(file)) await this.remove(join(this.directory, name));
       }
     }
+  }
+
+  /** Renames the file first, so that no process opens it while it is being removed. */
+  private async remove(path: string): Promise<void> {
+    const hidden = partOf(path);
+    try {
+      renameSync(path, hidden);
+    } catch {
+      return; // never downloaded, or removed by another process
+    }
+    await rm(hidden, { force: true });
   }
 
   /** Whether a file stays after its use. False for a file larger than the directory's limit. */
@@ -80,7 +93,7 @@ export class Spool {
       return path;
     }
     this.reserved += file.size_bytes;
-    const part = `${path}.${randomUUID()}.part`;
+    const part = partOf(path);
     try {
       await mkdir(this.directory, { recursive: true });
       await this.makeRoom();
@@ -108,8 +121,9 @@ export class Spool {
   }
 
   /**
-   * Removes files that are not in use, the least recently used first, until the remaining files and
-   * the running downloads fit into the limit.
+   * Removes files that this process does not use, the least recently used first, until the
+   * remaining files and the running downloads fit into the limit. Another process may still use a
+   * removed file.
    */
   private async makeRoom(): Promise<void> {
     const found = await Promise.all(

@@ -6,7 +6,7 @@ import { columnBatches, type Table, type TableColumn } from "./table";
 type Field = Exclude<keyof ColumnStatistics, "name" | "dtype" | "null_count">;
 
 const MAX_TEXT = 256;
-/** The longest text for tables with very many columns, to limit the size of the preview. */
+/** Replaces MAX_TEXT in tables with more than MANY_COLUMNS columns, to keep the preview small. */
 const SHORT_TEXT = 16;
 const MANY_COLUMNS = 200;
 
@@ -24,14 +24,17 @@ export async function measure(session: Session, table: Table): Promise<ColumnSta
   return columns;
 }
 
-/** Aggregates columns in one pass. Omits the standard deviation if numbers are too large. */
+/**
+ * Aggregates the given columns in one pass. If the standard deviation of one column overflows, a
+ * second pass computes the aggregates again, without any standard deviation.
+ */
 async function aggregate(
   session: Session,
   table: Table,
   columns: TableColumn[],
-  withSpread = true,
+  withStandardDeviation = true,
 ): Promise<Record<string, unknown>[]> {
-  const wanted = columns.map((column) => aggregatesOf(column, withSpread));
+  const wanted = columns.map((column) => aggregatesOf(column, withStandardDeviation));
   const list = wanted.flatMap((of) => Object.values(of));
   const sql = `select ${list.join(", ")} from ${table.from(columns)}`;
   try {
@@ -41,7 +44,7 @@ async function aggregate(
       Object.fromEntries(Object.keys(of).map((name) => [name, row[at++] ?? null])),
     );
   } catch (error) {
-    if (!withSpread || !String(error).includes("out of range")) throw error;
+    if (!withStandardDeviation || !String(error).includes("out of range")) throw error;
     return await aggregate(session, table, columns, false);
   }
 }
@@ -108,7 +111,7 @@ function statisticsOf(
   maxText: number,
 ): ColumnStatistics {
   const present = Number(found.count);
-  // The estimate may exceed the number of values.
+  // DuckDB estimates the distinct count, so the count may exceed the number of non-null values.
   const distinct = found.approx_distinct;
   return {
     name,

@@ -1,16 +1,17 @@
 import type { MeasuredTable } from "../../core/artifacts/manifest";
-import type { Measured } from "../store/object-store";
-import { columnFault } from "./facts";
+import type { SizeAndChecksum } from "../store/object-store";
+import { columnProblem } from "./facts";
 import { tableFormat } from "./table-format";
 import type { StoredTable, Tables } from "./tables";
 import { Unreadable } from "./unreadable";
 
-/** The names of a dataset's table (spec.md 2.6). */
+/** File names that spec.md 2.6 defines for the table of a dataset. */
 const NAMED = /^(raw|scored|sft)\.[a-z]+$/;
 
 /**
- * Returns the files of an artifact's table. If a file has a specified name (NAMED), it is the only
- * one. Otherwise all files with the format of the first table file are the table's shards.
+ * Returns the files that form an artifact's table. If a file has a name from the specification
+ * (NAMED), the table is that file alone. Otherwise the table consists of all files that have the
+ * same format as the first table file.
  */
 export function tableFilesOf<T extends { path: string }>(files: T[]): T[] {
   const tables = files.filter(({ path }) => tableFormat(path));
@@ -21,19 +22,19 @@ export function tableFilesOf<T extends { path: string }>(files: T[]): T[] {
 }
 
 /**
- * Longest reading time of an artifact's files together. After that, the remaining files are
- * skipped, and the job's bill may lack their rows. The bill is never corrected, so this limit
- * excludes time in which the files wait for the reader process.
+ * Maximum total time to read the files of one artifact. After this time, the remaining files are
+ * skipped, and the job's bill may lack their rows. The bill is never corrected. Therefore, only the
+ * time in the reader process counts toward the limit, and the time in the queue does not.
  */
 const MAX_MS = 60 * 60_000;
 
-interface ArtifactFile extends Measured {
+interface ArtifactFile extends SizeAndChecksum {
   path: string;
 }
 
 /**
- * Counts the rows of an artifact's table and names its columns; null if it has no table. Unreadable
- * files are listed and don't fail the call.
+ * Counts the rows of an artifact's table and collects its columns. Returns null if the artifact has
+ * no table. Unreadable files don't fail the call: the result lists them in `unreadable`.
  */
 export async function measureArtifact(
   tables: Pick<Tables, "measure">,
@@ -62,7 +63,7 @@ export async function measureArtifact(
       const table: StoredTable = { ...file, part: { folder: prefix, place } };
       const facts = await tables.measure(table, signal, onRead);
       const names = new Set([...columns.keys(), ...facts.columns.map(({ name }) => name)]);
-      const fault = columnFault([...names]);
+      const fault = columnProblem([...names]);
       if (fault) throw new Unreadable(`the table ${fault}`);
       numRows += facts.numRows;
       for (const { name, dtype } of facts.columns) {
@@ -70,7 +71,7 @@ export async function measureArtifact(
         columns.set(name, known === undefined || known === dtype ? dtype : "mixed");
       }
     } catch (error) {
-      // An invalid file stays invalid. Any other error, such as an unavailable store, is transient.
+      // Any other error, such as an unavailable store, is transient, so the caller can retry.
       if (!(error instanceof Unreadable)) throw error;
       unreadable.push({ path, why: error.message });
     }

@@ -7,9 +7,9 @@ export interface TableColumn extends ColumnType {
 }
 
 /**
- * A file as SQL reads it. Users choose the column names, so statements never use them as
- * identifiers: SQL names the columns c0, c1, … by index. This also separates two names that differ
- * only by case.
+ * A file that SQL statements can read. Users choose the column names, so the statements never use
+ * them as identifiers: SQL names the columns c0, c1, … by index. The index also distinguishes
+ * columns whose names differ only by case.
  */
 export interface Table {
   numRows: number;
@@ -23,7 +23,7 @@ export interface Table {
 }
 
 /**
- * The most columns that are read in one pass. A wide table is read in several passes, because each
+ * Maximum number of columns per pass. A wide table is read in several passes, because each
  * selected value takes about ten kilobytes of memory per thread, even with few rows.
  */
 const AT_ONCE = 50;
@@ -37,7 +37,7 @@ export function columnBatches<Column>(columns: Column[]): Column[][] {
 /** c0, c1, … */
 const indexName = (index: number): string => `c${index}`;
 
-/** The list of names for a table alias with this many columns. */
+/** The column list of an SQL table alias: "c0, c1, …" for this many columns. */
 export const indexNames = (count: number): string =>
   Array.from({ length: count }, (_, index) => indexName(index)).join(", ");
 
@@ -47,7 +47,7 @@ export function columnsOf(names: string[], types: ColumnType[]): TableColumn[] {
 
 /** The file can be read, but is not a valid table. */
 export class NotATable extends Error {
-  /** @param row the row at fault. Rows count from 1; a header counts as a row. */
+  /** @param row the invalid row's number, starting at 1. A header counts as a row. */
   constructor(
     message: string,
     readonly row?: number,

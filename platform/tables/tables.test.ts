@@ -43,7 +43,7 @@ function tablesOf(store: ObjectStore, cacheBytes = config.tables.cacheBytes): Ta
   return tables;
 }
 
-/** Makes a store look like a remote one. */
+/** Hides a local store's file paths, so that it looks like a remote store. */
 function remote(store: LocalStore): ObjectStore {
   return new Proxy<ObjectStore>(store, {
     get: (of, name) => (name === "localPath" ? undefined : Reflect.get(of, name).bind(of)),
@@ -152,21 +152,41 @@ test("a file is measured once", async () => {
   expect(await of.measure(file)).toEqual(await of.measure(file));
 });
 
-test("a tenant's waiting previews are limited and don't delay other tenants", async () => {
+test.each([
+  ["a directory", (store: LocalStore) => store],
+  ["remote", remote],
+])(
+  "a tenant's previews from a store that is %s are limited and don't delay others",
+  async (_, as) => {
+    const store = new LocalStore(join(folder, "store"));
+    await store.check();
+    const of = tablesOf(as(store));
+    const ids = Array.from({ length: 12 }, (_, n) => `file-${n}`);
+    for (const id of ids) await store.put(`${id}/raw.csv`, Buffer.from("text"));
+    const previews = ids.map((id) => of.preview(fileOf(id, "text")));
+    const other = of.preview({ ...fileOf("file-0", "text"), storageId: "x", tenant: "other" });
+    // At most four files of the first tenant are read before the other tenant's file, because
+    // tenants are served round-robin.
+    expect((await other).rows[0]?.count).toBeLessThanOrEqual(5);
+    const outcomes = await Promise.allSettled(previews);
+    const refused = outcomes.filter(({ status }) => status === "rejected");
+    expect(refused).toHaveLength(4);
+    expect(refused).toContainEqual(
+      expect.objectContaining({ reason: expect.objectContaining({ status: 429 }) }),
+    );
+    expect(await of.preview(fileOf("file-11", "text"))).toMatchObject({ num_rows: 1 });
+  },
+);
+
+test("files that wait to be measured do not count as previews", async () => {
   const store = new LocalStore(join(folder, "store"));
   await store.check();
   const of = tablesOf(store);
   const ids = Array.from({ length: 12 }, (_, n) => `file-${n}`);
   for (const id of ids) await store.put(`${id}/raw.csv`, Buffer.from("text"));
-  const previews = ids.map((id) => of.preview(fileOf(id, "text")));
-  const other = of.preview({ ...fileOf("file-0", "text"), storageId: "x", tenant: "other" });
-  expect((await other).rows).toEqual([{ text: "text", count: 3 }]);
-  const outcomes = await Promise.allSettled(previews);
-  const refused = outcomes.filter(({ status }) => status === "rejected");
-  expect(refused).toHaveLength(3);
-  expect(refused).toContainEqual(
-    expect.objectContaining({ reason: expect.objectContaining({ status: 429 }) }),
-  );
+  const measured = ids.map((id) => of.measure(fileOf(id, "text")));
+  expect(await of.preview(fileOf("file-0", "text"))).toMatchObject({ num_rows: 1 });
+  await Promise.all(measured);
 });
 
 test("a remote file that is too large for the cache is measured, but has no preview", async () => {

@@ -15,40 +15,47 @@ import { TextCache } from "./text-cache";
 import { ReadInterrupted, Unreadable } from "./unreadable";
 
 /**
- * After this many consecutive interruptions while an artifact's files are read, the interrupted
- * file is given up as unreadable. The file may be the cause: for example, reading it may take so
- * much memory that the kernel kills the reader process. A job's files are read again every ten
- * seconds, so the machine has an hour to recover.
+ * How many consecutive reads of an artifact's files may be interrupted. At this number, the
+ * interrupted file counts as unreadable, because the file itself may be the cause: for example,
+ * reading it may take so much memory that the kernel kills the reader process. A job's files are
+ * read again every ten seconds, so the machine has an hour to recover.
  *
- * The count is kept in memory only, because a restart may repair the machine, and other servers try
- * the files too. Each artifact has a single count: with a count per file, each file could take an
- * hour. Once an artifact has reached the limit, each of its other files is given up at the first
- * interruption.
+ * The count is kept in memory only, because a restart may repair the machine, and other servers
+ * also try the files. All files of an artifact share one count. With separate counts, Forge could
+ * try every bad file for an hour, one file after another. After an artifact has reached the limit,
+ * its other files count as unreadable at their first interruption.
  */
 const MAX_INTERRUPTIONS = 360;
-/** The most artifacts whose interruptions are counted. The oldest counts are dropped. */
+/**
+ * Maximum number of artifacts whose interruptions are counted. Above this number, the count that
+ * has not increased for the longest time is dropped.
+ */
 const MAX_INTERRUPTED = 1_000;
 const MAX_FACTS = 10_000;
 const MAX_FACTS_BYTES = 8 * 1024 * 1024;
-const MAX_ANSWERS = 100;
-const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
+const MAX_CACHED_PREVIEWS = 100;
+const MAX_PREVIEW_CACHE_BYTES = 32 * 1024 * 1024;
 const IDLE_MS = 60_000;
-const MAX_WAITING_PREVIEWS = 8;
 /**
- * A second reader process reads files larger than this, so that small files need not wait for them.
- * Exception: the first process reads Parquet files of any size.
+ * Maximum number of a tenant's previews in progress: the file is being downloaded, waits for the
+ * reader process, or is being read.
+ */
+const MAX_PREVIEWS = 8;
+/**
+ * The `large` engine reads files larger than this, so that small files need not wait for them.
+ * The `small` engine reads all other files, and Parquet files of any size.
  */
 const LARGE_BYTES = 64 * 1024 * 1024;
 /**
- * The lowest speed at which a large file must be read: the time limit grows by one millisecond for
- * this many bytes. A slower read exceeds the limit.
+ * Minimum speed of reading a large file. The time limit for measuring a file grows with its size:
+ * by one millisecond per MIN_BYTES_PER_MS bytes.
  */
 const MIN_BYTES_PER_MS = 10_000;
 /**
- * The most milliseconds that a file's size adds to the time limit. There is a maximum because other
- * files wait for a large file.
+ * Maximum number of milliseconds that a file's size adds to the time limit. Limited because other
+ * files wait while a large file is read.
  */
-const MAX_MORE_MS = 30 * 60_000;
+const MAX_SIZE_ALLOWANCE_MS = 30 * 60_000;
 
 /** A table in the store. */
 export interface StoredTable extends SpooledFile {
@@ -65,14 +72,15 @@ export interface StoredTable extends SpooledFile {
 }
 
 /**
- * The consecutive interruptions of one artifact. The count starts again when a further file of the
- * artifact is measured.
+ * Counts how often the measurement of an artifact was interrupted without progress. The measurement
+ * makes progress when it reaches a new highest `place`: `times` is then reset to 0, unless `times`
+ * has reached the limit.
  */
 interface Interruptions {
   times: number;
   /**
-   * The highest `place` of a measured file. If the cache has dropped the facts of a file up to this
-   * place, the file is measured again. This does not restart the count.
+   * The highest `place` of the files that were measured. A file with this or a lower place is
+   * measured again if the cache has dropped its facts. This does not reset `times`.
    */
   measuredTo: number;
 }
@@ -88,13 +96,18 @@ export interface PreviewedTable extends StoredTable {
  */
 export class Tables implements Component {
   readonly name = "tables";
-  private readonly cache = new TextCache(MAX_ANSWERS, MAX_ANSWER_BYTES);
-  /** Facts of single files. A file whose facts are here is not read again after an interruption. */
+  private readonly cache = new TextCache(MAX_CACHED_PREVIEWS, MAX_PREVIEW_CACHE_BYTES);
+  /**
+   * The row count and columns of each measured file. After an interruption, the files in this cache
+   * are not read again.
+   */
   private readonly facts = new TextCache(MAX_FACTS, MAX_FACTS_BYTES);
-  /** The interruptions of each artifact, by the artifact's folder. */
+  /** Counts interrupted measurements. The key is the artifact's folder. */
   private readonly interruptions = new Map<string, Interruptions>();
-  /** Concurrent previews of one file share a read. */
+  /** Reads a file only once for concurrent previews of the file. */
   private readonly inFlight = new SingleFlight<string>();
+  /** The number of previews that are being made, by tenant. */
+  private readonly previews = new Map<string, number>();
   private readonly spool: Spool;
   private readonly directory: string;
   private readonly timeoutMs: number;
@@ -115,7 +128,7 @@ export class Tables implements Component {
   }
 
   start(): void {
-    // The processes start with the first file.
+    // Each engine starts its process when it reads its first file.
   }
 
   async stop(): Promise<void> {
@@ -126,8 +139,9 @@ export class Tables implements Component {
    * Counts a table's rows and names its columns.
    *
    * @param onRead called after each try with the time that a process spent on it, in milliseconds.
-   * @throws Unreadable; ReadInterrupted, or the store's error, if a later try may succeed; 503 when
-   *   the server stops.
+   * @throws Unreadable if a later try can't succeed.
+   * @throws ReadInterrupted or the store's error if a later try may succeed.
+   * @throws Unavailable when the server stops, or if the disk has no room for the file.
    */
   async measure(
     table: StoredTable,
@@ -158,9 +172,7 @@ export class Tables implements Component {
     this.interruptions.set(folder, { times: 0, measuredTo: place });
   }
 
-  /**
-   * Counts an interruption. Returns the error to throw: the given one or, at the limit, Unreadable.
-   */
+  /** Counts an interruption. Returns `error`, or Unreadable if the count has reached the limit. */
   private countInterruption(table: StoredTable, error: ReadInterrupted): Error {
     const { key } = table;
     const { folder, place } = partOf(table);
@@ -182,16 +194,19 @@ export class Tables implements Component {
     signal: AbortSignal | undefined,
     onRead: Reading["onRead"],
   ): Promise<string> {
-    // Only the footer of a parquet file is read.
+    // Only the footer of a parquet file is read, so its size does not extend the time limit.
     const bytes = table.format === "parquet" ? 0 : table.size_bytes;
-    const timeoutMs = this.timeoutMs + Math.min(Math.ceil(bytes / MIN_BYTES_PER_MS), MAX_MORE_MS);
+    const timeoutMs =
+      this.timeoutMs + Math.min(Math.ceil(bytes / MIN_BYTES_PER_MS), MAX_SIZE_ALLOWANCE_MS);
     const read = (path: string) => this.read("measure", path, table, { timeoutMs, signal, onRead });
     return await this.withFile(table, read, "footer");
   }
 
   /**
-   * Previews are cached: an artifact never changes. @throws what `measure` throws; 422
-   * `preview_too_large`; 429 if too many previews of the tenant wait.
+   * Previews are cached, because an artifact never changes.
+   *
+   * @throws the errors of `measure`.
+   * @throws ForgeError 422 `preview_too_large`; 429 if the tenant has MAX_PREVIEWS in progress.
    */
   async preview(table: PreviewedTable): Promise<TablePreview> {
     const key = JSON.stringify([table.storageId, table.path, table.sha256]);
@@ -204,22 +219,31 @@ export class Tables implements Component {
   }
 
   private async readPreview(table: PreviewedTable): Promise<string> {
-    if (this.engineOf(table).waitingOf(table.tenant) >= MAX_WAITING_PREVIEWS) {
-      const message = `at most ${MAX_WAITING_PREVIEWS} previews of a tenant may wait; try again shortly`;
+    const { tenant } = table;
+    const others = this.previews.get(tenant) ?? 0;
+    if (others >= MAX_PREVIEWS) {
+      const message = `at most ${MAX_PREVIEWS} previews of a tenant are made at once; try again shortly`;
       throw new ForgeError(429, "rate_limited", message);
     }
     if (this.store.localPath === undefined && !this.spool.keeps(table)) {
       const message = `the file is larger than ${this.spool.maxBytes} bytes, the limit for previews`;
       throw new ForgeError(422, "preview_too_large", message);
     }
-    return await this.withFile(table, (path) =>
-      this.read("preview", path, table, { timeoutMs: this.timeoutMs }),
-    );
+    this.previews.set(tenant, others + 1);
+    try {
+      return await this.withFile(table, (path) =>
+        this.read("preview", path, table, { timeoutMs: this.timeoutMs }),
+      );
+    } finally {
+      const left = (this.previews.get(tenant) ?? 1) - 1;
+      if (left > 0) this.previews.set(tenant, left);
+      else this.previews.delete(tenant);
+    }
   }
 
   /**
    * Runs `read` with a local copy of the file.
-   * @param needs the part of a parquet file that `read` needs: all of it, or only its footer.
+   * @param needs whether `read` uses all of a parquet file, or only the footer.
    */
   private async withFile(
     table: StoredTable,
@@ -249,7 +273,7 @@ export class Tables implements Component {
     return isLarge ? this.engines.large : this.engines.small;
   }
 
-  /** Undefined for a remote store. */
+  /** Returns a stored file's path on the local disk, or undefined if the store is remote. */
   private localPath(key: string): string | undefined {
     try {
       return this.store.localPath?.(key);

@@ -4,7 +4,7 @@ import { ForgeError } from "../../core/errors";
 export class Unreadable extends ForgeError {
   override readonly name = "Unreadable";
 
-  /** @param row the row at fault, if known. Rows count from 1; a header counts as a row. */
+  /** @param row the invalid row's number, if known, starting at 1. A header counts as a row. */
   constructor(
     message: string,
     readonly row?: number,
@@ -14,8 +14,8 @@ export class Unreadable extends ForgeError {
 }
 
 /**
- * 503: a fault of the machine prevented the reading of the file. The file itself may be valid, and
- * a later try may succeed.
+ * 503: reading the file was interrupted, for example because the reader process was killed. The
+ * file itself may be valid, and a later try may succeed.
  */
 export class ReadInterrupted extends ForgeError {
   override readonly name = "ReadInterrupted";

@@ -1,5 +1,5 @@
 import type { Client } from "@temporalio/client";
-import { isRefusal, isTemporalThere } from "./client";
+import { isRefusal, isTemporalReachable } from "./client";
 
 const failed = (code: number): Error =>
   new Error("the call failed", { cause: Object.assign(new Error("grpc"), { code }) });
@@ -28,7 +28,7 @@ test.each([
   const workflowService = { getSystemInfo: () => Promise.reject(failed(code)) };
   const withDeadline = (_deadlineMs: number, work: () => Promise<unknown>) => work();
   const client = { connection: { workflowService, withDeadline } } as unknown as Client;
-  expect(await isTemporalThere(client)).toBe(isThere);
+  expect(await isTemporalReachable(client)).toBe(isThere);
 });
 
 test("an error that is no gRPC response is transient", () => {

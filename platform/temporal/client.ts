@@ -29,7 +29,7 @@ export function createTemporalClient(config: Config["temporal"]): Client {
   return new Client({ connection, namespace: config.namespace });
 }
 
-/** Registers our search attributes. Temporal refuses a workflow with an unregistered attribute. */
+/** Registers SEARCH_ATTRIBUTES. Temporal refuses a workflow that has an unregistered attribute. */
 export async function registerSearchAttributes(client: Client): Promise<void> {
   const indexedValueTypeKeyword = 2;
   try {
@@ -65,8 +65,8 @@ export function grpcCode(error: unknown): number | undefined {
 }
 
 /**
- * The messages of an error and its causes. The message of Temporal's client alone only names the
- * call.
+ * The messages of an error and its causes. The causes are needed because the error of Temporal's
+ * client only names the failed call.
  */
 export function reasonOf(error: unknown): string {
   const messages = [String(error)];
@@ -83,7 +83,7 @@ const ANSWER_DEADLINE_MS = 1_000;
  * Whether Temporal responds. Call this after another call has failed: the error of that call does
  * not show whether Temporal is down. A refusal by Temporal's rate limit counts as a response.
  */
-export async function isTemporalThere({ connection }: Client): Promise<boolean> {
+export async function isTemporalReachable({ connection }: Client): Promise<boolean> {
   try {
     await connection.withDeadline(Date.now() + ANSWER_DEADLINE_MS, () =>
       connection.workflowService.getSystemInfo({}),

@@ -1,8 +1,9 @@
 /**
- * The audit log: records, reads and verifies entries. A trigger (migration 0015) gives each new entry a hash of its
- * content and of the previous entry's hash, so that later changes can be detected.
+ * The audit log: records, reads and verifies entries. A trigger (migration 0015) gives each new
+ * entry a hash of its content and of the previous entry's hash, so that later changes can be
+ * detected.
  */
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
 export interface AuditEntry {
@@ -14,14 +15,15 @@ export interface AuditEntry {
   subject: string;
   /** The key that made the change. */
   principal: { keyId: string; keyName: string; scope: string };
-  /** `before` is undefined for something new, `after` for something removed. */
+  /** The values before and after the change. `after` can also hold details, such as a reason. */
   before?: unknown;
   after?: unknown;
 }
 
 /**
- * Records an audit entry. Call it in the transaction of the change, as its last statement: it blocks all other audit
- * entries until the transaction ends, so a later wait for a lock could deadlock.
+ * Records an audit entry. Call it in the transaction of the change, as its last statement: it
+ * blocks all other audit entries until the transaction ends, so a later wait for a lock could
+ * deadlock.
  */
 export async function recordAudit(db: Queryable, entry: AuditEntry): Promise<void> {
   const { userId, action, subject, principal, before, after } = entry;
@@ -71,7 +73,10 @@ export async function listAudit(
   );
 }
 
-/** Entries whose content was changed, or whose hash was computed with another predecessor. */
+/**
+ * Entries whose content was changed, or whose `prev_hash` is not the hash of the entry before.
+ * Returns at most 1000 entries.
+ */
 export async function listBrokenEntries(db: Queryable) {
   return await all<{ entry_id: number; fault: string }>(
     db,

@@ -1,16 +1,16 @@
 import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { invalidKey, type Principal } from "../../core/accounts/principal";
+import { invalidKey, type Principal } from "../../core/accounts/permissions";
 import type { Queryable } from "../../platform/postgres/pool";
 import type { KeyCache } from "./key-cache";
 import { isWellFormedKey, keyDigest } from "./key-format";
-import { touchKeys } from "./keys";
+import { updateLastUsed } from "./keys";
 
 /**
- * Resolves the request's API key, from header `X-Service-Api-Key` or `Authorization`, to a principal: checks the key's
- * form and hashes the key (key-format.ts), then looks up the digest (key-cache.ts, and keys.ts for the SQL).
+ * Returns the principal of the request's API key (header `X-Service-Api-Key` or `Authorization`).
+ * key-format.ts checks and hashes the key. key-cache.ts looks up the hash.
  *
- * @param canWait the lookup may wait to be batched with others.
+ * @param canWait whether the lookup may wait to be batched with others.
  * @throws 403 if there is no valid key.
  */
 export async function authenticate(
@@ -25,7 +25,7 @@ export async function authenticate(
   if (!found || !timingSafeEqual(found.digest, digest)) throw invalidKey();
   const ownerKeyId = found.session_of ?? found.key_id;
   // Not awaited: a failure only leaves `last_used_at` out of date.
-  if (found.is_touch_due) touchKeys(db, [found.key_id, ownerKeyId]).catch(() => undefined);
+  if (found.is_touch_due) updateLastUsed(db, [found.key_id, ownerKeyId]).catch(() => undefined);
   return {
     userId: found.user_id,
     keyId: found.key_id,

@@ -9,24 +9,33 @@ import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool"
 import { transaction } from "../../platform/postgres/transaction";
 import type { Context } from "../context";
 
-/** A request waits at most 2 s for an earlier request with the same key, and then fails with `request_in_flight`. */
+/**
+ * A request waits at most 2 s for an earlier request with the same key, and then fails with
+ * `request_in_flight`.
+ */
 const BEGIN = "set local lock_timeout = '2s'";
 
 const MAX_KEY_LENGTH = 255;
 
 export interface Creation<T> {
-  /** The parsed request. If an earlier request with the same key had other content, this request is refused. */
+  /**
+   * The parsed request. If an earlier request with the same key had other content, this request is
+   * refused.
+   */
   content: unknown;
   /** Creates the resource within the caller's transaction and returns the response. */
   create(db: Queryable): Promise<T>;
-  /** The response to store and replay, without values that may be shown only once, such as a key's text. */
+  /**
+   * The response to store and replay, without values that may be shown only once, such as a key's
+   * text.
+   */
   replay?(answer: NoInfer<T>): unknown;
 }
 
 /**
- * Handles a POST that creates a resource. If the request has an Idempotency-Key, the resource is created once, no
- * matter how often and to which process the request is sent. The key is stored in the transaction that creates the
- * resource.
+ * Handles a POST that creates a resource. If the request has an Idempotency-Key, the resource is
+ * created once, no matter how often and to which process the request is sent. The key is stored in
+ * the transaction that creates the resource.
  */
 export async function createOnce<T>(
   ctx: Context,
@@ -37,8 +46,9 @@ export async function createOnce<T>(
   if (key === undefined) return { answer: await transaction(ctx.pool, create), isNew: true };
   const { userId } = principal;
   const fingerprint = fingerprintOf([request.routeOptions.config.route?.paths[0], content]);
-  // With `requireKnownClock`, the transaction fails while it is unknown whether the database's clock was set. If the
-  // clock was set forward and this is not recorded yet, a used key would look expired, and the request would run twice.
+  // After the database's clock was set forward, a used key can look expired, and the request would
+  // run twice. With `requireKnownClock`, the transaction fails if the clock may have been set and
+  // ClockWatch has not recorded this yet.
   return await ctx.clockWatch.transaction(
     async (db) => {
       const first = await claimKey(db, userId, key, fingerprint).catch(inFlight);
@@ -85,11 +95,11 @@ function inFlight(error: unknown): never {
 }
 
 /**
- * Claims an idempotency key, in the transaction that does the request's work. A concurrent claim of the same key waits
- * until that transaction ends.
+ * Claims an idempotency key, in the transaction that does the request's work. A concurrent claim of
+ * the same key waits until that transaction ends.
  *
- * @returns undefined if this call claimed the key; otherwise fingerprint and response of the request that claimed it
- *   before.
+ * @returns undefined if this call claimed the key; otherwise the fingerprint and response of the
+ *   earlier request that claimed it.
  */
 export async function claimKey(
   db: Queryable,

@@ -7,8 +7,8 @@ import { type AuthenticatingRow, findKeys } from "./keys";
 const WINDOW_MS = 100;
 const MAX_BATCH = 500;
 /**
- * How long a found key is cached, in ms. If another process revokes the key, and the notification is lost, the key
- * still stops working here within a second.
+ * How long a found key is cached, in ms. If another process revokes a key and the notification is
+ * lost, this process still rejects the key within a second.
  */
 const CACHE_MS = 900;
 const MAX_CACHED = 10_000;
@@ -16,10 +16,15 @@ const MAX_CACHED = 10_000;
 type Found = AuthenticatingRow | undefined;
 
 /**
- * Finds keys by their digests. Caches found keys for up to a second, because most requests use a recently used key. One
- * lookup runs at a time, and requests that arrive meanwhile share the next one, so a flood of requests takes one
- * connection. Lookups that can wait are batched for WINDOW_MS. The cache is cleared when this process revokes a key,
- * and when it is notified that another process has revoked one.
+ * Finds keys by their digests. Caches found keys for CACHE_MS, because most requests use a recently
+ * used key.
+ *
+ * Database lookups run one at a time, so a flood of requests uses one connection. Requests that
+ * arrive during a lookup share the next lookup. There is one exception: requests that can wait are
+ * collected for WINDOW_MS, and then looked up as a separate batch.
+ *
+ * The cache is cleared when any process revokes a key. It is also cleared when `signals`
+ * reconnects, because notifications may have been lost.
  */
 export class KeyCache {
   private readonly immediate: Coalesced<Buffer, Found>;
@@ -36,7 +41,8 @@ export class KeyCache {
       maxSize: MAX_BATCH,
     });
     this.batched = new Batcher((digests) => this.findAll(digests), WINDOW_MS, MAX_BATCH);
-    // Use a new map: a lookup that still runs may have read a key before its revocation, and writes it to the old map.
+    // Replace the map instead of emptying it: a running lookup may have read the key before the
+    // revocation, and must add it to the old map only.
     const clear = (): void => {
       this.cache = new Map();
     };
@@ -59,7 +65,7 @@ export class KeyCache {
     if (cache.size > MAX_CACHED) cache.clear();
     for (const key of rows) {
       const untilMs = startMs + Math.min(CACHE_MS, key.expires_in_ms ?? Infinity);
-      // Only the caller of this lookup updates `last_used_at`, not the callers served from the cache.
+      // Requests served from the cache must not update `last_used_at`.
       cache.set(key.digest.toString("hex"), { key: { ...key, is_touch_due: false }, untilMs });
     }
     const found = new Map(rows.map((row) => [row.digest.toString("hex"), row]));

@@ -1,4 +1,4 @@
-import { SCOPES } from "../../core/accounts/principal";
+import { SCOPES } from "../../core/accounts/permissions";
 import { isWellFormedKey, mintKey } from "./key-format";
 
 test.each(SCOPES)("a %s key contains its scope and passes its checksum", (scope) => {

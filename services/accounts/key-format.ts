@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
-import type { Scope } from "../../core/accounts/principal";
+import type { Scope } from "../../core/accounts/permissions";
 
 const KEY = /^forge_(user|worker|admin)_([A-Za-z0-9_-]{32,})_([0-9a-f]{8})$/;
 

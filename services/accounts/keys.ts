@@ -1,4 +1,4 @@
-import type { Scope, TenantScope } from "../../core/accounts/principal";
+import type { Scope, TenantScope } from "../../core/accounts/permissions";
 import { newId } from "../../platform/ids";
 import { listPage, type Page, Where, type WithPosition } from "../../platform/postgres/pages";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
@@ -10,12 +10,14 @@ export interface AuthenticatingRow {
   scope: Scope;
   name: string;
   made_by_admin: boolean;
-  /** How many workers may use the key; null: not limited. */
+  /** The maximum number of workers bound to the key; null: no limit. */
   workers: number | null;
   digest: Buffer;
-  /** `last_used_at` is more than a minute old. */
+  /** Whether `last_used_at` is null or more than a minute old. */
   is_touch_due: boolean;
-  /** For a session: the id of the key from which it was created, directly or through other sessions. */
+  /**
+   * For a session: the id of the key from which it was created, directly or through other sessions.
+   */
   session_of: string | null;
   /** Null if the key never expires. */
   expires_in_ms: number | null;
@@ -37,7 +39,7 @@ export async function findKeys(db: Queryable, digests: Buffer[]) {
 }
 
 /** Updates `last_used_at` of keys, at most once a minute. */
-export async function touchKeys(db: Queryable, keyIds: string[]): Promise<void> {
+export async function updateLastUsed(db: Queryable, keyIds: string[]): Promise<void> {
   await execute(
     db,
     `update api_keys set last_used_at = now()
@@ -47,7 +49,7 @@ export async function touchKeys(db: Queryable, keyIds: string[]): Promise<void> 
 }
 
 /** Returns those of the given keys that are revoked or expired. */
-export async function listDeadKeys(db: Queryable, keyIds: string[]): Promise<string[]> {
+export async function listInvalidKeys(db: Queryable, keyIds: string[]): Promise<string[]> {
   const rows = await all<{ key_id: string }>(
     db,
     `select key_id from api_keys where key_id = any($1) and not (${IS_LIVE})`,
@@ -83,15 +85,15 @@ export async function listKeys(
   page: Page,
 ): Promise<WithPosition<KeyRow>[]> {
   const where = new Where()
-    .also(userId, (user) => `user_id = ${user}`)
+    .andIfSet(userId, (user) => `user_id = ${user}`)
     .and(`session_of is ${areSessions ? "not null" : "null"}`);
   const order: [string, string] = ["created_at", "key_id"];
   return await listPage<KeyRow>(db, { select: SHOWN_KEY, from: "api_keys", order, where, page });
 }
 
 /**
- * Revokes a key and all keys that it created, directly or indirectly. Idempotent. Only an admin can revoke the key of
- * an admin.
+ * Revokes a key and all keys that it created, directly or indirectly. Idempotent. Only an admin can
+ * revoke the key of an admin.
  *
  * @returns the revoked keys; none if the tenant scope has no such key.
  */
@@ -109,7 +111,10 @@ export async function markRevoked(db: Queryable, keyId: string, tenantScope: Ten
   );
 }
 
-/** When a valid key expires; null for never, undefined if the key is not valid. */
+/**
+ * The time at which a key expires. Null if the key never expires. Undefined if the key is revoked,
+ * expired or unknown.
+ */
 export async function findExpiry(db: Queryable, keyId: string): Promise<Date | null | undefined> {
   const row = await maybeOne<{ expires_at: Date | null }>(
     db,
@@ -164,10 +169,16 @@ export interface NewKey {
   expiresAt?: string | null;
   /** The key that created this key. Revoking that key revokes this one. */
   madeByKeyId?: string;
-  /** For a worker key: how many workers may use it, and the hosts from which they may serve models. */
+  /**
+   * For a worker key: the maximum number of workers bound to it. `servingHosts`: additional hosts
+   * that may serve these workers' models.
+   */
   workers?: number | null;
   servingHosts?: string[];
-  /** The key's text; generated if undefined. `npm start` passes the texts that it keeps between starts. */
+  /**
+   * The key's secret value; generated if undefined. `npm start` passes keys that it keeps in a
+   * file.
+   */
   key?: string;
 }
 

@@ -14,9 +14,11 @@ interface QueuedJobs {
 }
 
 /**
- * Limits the jobs that each tenant has in the queue. While a tenant submits, its count is read once a second and
- * incremented in memory, so submissions to other processes within that second can exceed a cap. Counting for each
- * submission would cost as much as the submission.
+ * Limits the number of jobs that each tenant has in the queue.
+ *
+ * A database count for each submission would cost as much as the submission itself. So each process
+ * reads a tenant's count at most once a second, and adds its own submissions in memory. It does not
+ * see what other processes add within that second, so a tenant can exceed a cap.
  */
 export class QueueQuota {
   private readonly queued = new Map<string, QueuedJobs>();
@@ -28,7 +30,9 @@ export class QueueQuota {
     private readonly nowMs: () => number,
   ) {}
 
-  /** Reads a tenant's count again if it is stale. Call it before the transaction that adds a job. */
+  /**
+   * Reads a tenant's count again if it is stale. Call it before the transaction that adds a job.
+   */
   async refresh(userId: string): Promise<void> {
     const known = this.queued.get(userId);
     if (known && this.nowMs() - known.readMs < STALE_MS) return;

@@ -1,7 +1,7 @@
 import { ForgeError } from "../../core/errors";
 import type { Cap } from "../../platform/config/limits";
 
-/** What each cap counts, in the words of error messages. */
+/** What each cap counts, as worded in error messages. */
 const WHAT: Record<Cap["name"], string> = {
   waiting_requests: "waiting requests",
   waiting_polls: "waiting requests of workers",
@@ -15,7 +15,8 @@ const WHAT: Record<Cap["name"], string> = {
 };
 
 /**
- * Caps whose use shrinks by itself, so a retry can succeed (429). For all other caps, the user must remove something.
+ * Caps whose use falls over time, so a later retry can succeed (429). For all other caps, the user
+ * must first remove something (409).
  */
 const TRANSIENT: Cap["name"][] = [
   "waiting_requests",
@@ -26,7 +27,7 @@ const TRANSIENT: Cap["name"][] = [
 ];
 
 /**
- * @param used how many there are already.
+ * @param used the current use of the cap.
  * @throws ForgeError `quota_exceeded` if the cap is reached: 429, or 409 if waiting doesn't help.
  */
 export function requireBelow({ name, variable, limit }: Cap, used: number): void {

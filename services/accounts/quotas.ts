@@ -3,7 +3,8 @@ import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { IS_LIVE } from "./keys";
 
 /**
- * Locks the tenant's row until the transaction ends, so that no other transaction adds something that a quota counts.
+ * Locks the tenant's row until the transaction ends, so that no other transaction adds something
+ * that a quota counts.
  */
 export async function lockTenant(db: Queryable, userId: string): Promise<void> {
   await maybeOne(db, "select from users where user_id = $1 for no key update", [userId]);
@@ -13,8 +14,8 @@ const count = async (db: Queryable, sql: string, userId: string): Promise<number
   Number((await maybeOne<{ n: string }>(db, sql, [userId]))?.n ?? 0);
 
 /**
- * Counts a tenant's valid keys. Leaves out sessions, which have their own cap, and the keys of machines set up over
- * SSH, which count as workers.
+ * Counts a tenant's valid keys. Leaves out sessions, which have their own cap, and the keys of
+ * machines set up over SSH, which count as workers.
  */
 export const countKeys = (db: Queryable, userId: string): Promise<number> =>
   count(
@@ -43,18 +44,20 @@ export const sumStoredBytes = (db: Queryable, userId: string): Promise<number> =
   );
 
 /**
- * The range of the values of column `shape` that belong to a tenant. Queued jobs with equal requirements are one
- * requirement group, and `shape` is its key: a JSON array as text, with the tenant's id first. `before` is exclusive.
+ * The range of a tenant's values in column `shape`, for an index range scan. `from` is inclusive,
+ * `before` exclusive. `shape` is the key of a requirement group (queued jobs with equal
+ * requirements): the text of a JSON array whose first element is the tenant's id.
  */
 export function requirementGroupRange(userId: string): [from: string, before: string] {
   const first = `${JSON.stringify([userId]).slice(0, -1)},`;
-  // "-" is the next character after ",", so every text that begins with `first` sorts before the second text.
+  // "-" is the next character after ",", so the upper bound sorts after all texts that begin with
+  // `first`.
   return [first, `${first.slice(0, -1)}-`];
 }
 
 /**
- * The number of a tenant's queued jobs by requirement group. Jobs that differ only in the workers that their retries
- * avoid count as one group.
+ * The number of a tenant's queued jobs by requirement group. A retry can have a list of workers to
+ * avoid. This list is ignored here: groups that differ only in the list are counted as one group.
  */
 export async function countQueuedByGroup(
   db: Queryable,

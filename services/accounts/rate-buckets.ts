@@ -1,13 +1,14 @@
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 
-/** SQL: tokens in bucket `b` now. @param size @param perSecond SQL parameters: bucket size, and tokens per second. */
+/** SQL: the current tokens of bucket `b`. Both arguments are SQL placeholders such as `$3`. */
 const levelOf = (size: string, perSecond: string): string =>
   `least(${size}, b.tokens + ${perSecond} * greatest(0,
      extract(epoch from statement_timestamp() - b.refilled_at)::float8))`;
 
 /**
- * Takes up to `want` whole tokens from a tenant's bucket, for a process to spend locally (rate-limit.ts). One statement
- * updates one row, so all processes together never take more tokens than there are.
+ * Takes up to `want` whole tokens from a tenant's bucket, for a process to spend locally
+ * (rate-limit.ts). One statement updates one row, so all processes together never take more tokens
+ * than there are.
  *
  * @returns the tokens taken (`granted`), and those left in the bucket (`tokens`).
  */

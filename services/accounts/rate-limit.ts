@@ -5,7 +5,7 @@ import type { Config } from "../../platform/config/config";
 import type { Queryable } from "../../platform/postgres/pool";
 import { leaseTokens } from "./rate-buckets";
 
-/** The most tokens per lease: one write to the database then serves this many requests. */
+/** Maximum number of tokens per lease. One database write then serves up to this many requests. */
 const LEASE = 50;
 /** A lease expires after this time. The tenant loses the tokens that are left. */
 const LEASE_MS = 5_000;
@@ -18,8 +18,8 @@ interface LocalLease {
 }
 
 /**
- * A token bucket per tenant. It is stored in Postgres, so the limit holds over all processes. Processes spend it in
- * small leases, so most requests need no database call.
+ * A token bucket per tenant. It is stored in Postgres, so the limit holds over all processes.
+ * Processes spend it in small leases, so most requests need no database call.
  */
 export class RateLimiter {
   private readonly leases = new Map<string, LocalLease>();
@@ -29,7 +29,10 @@ export class RateLimiter {
 
   constructor(
     private readonly db: Queryable,
-    /** `burst` is the size of the bucket: the most requests that a tenant can send at once after a pause. */
+    /**
+     * `burst` is the size of the bucket: the maximum number of requests that a tenant can send at
+     * once after a pause.
+     */
     private readonly limit: Config["limits"]["rate"],
     private readonly nowMs: () => number,
   ) {
@@ -60,11 +63,14 @@ export class RateLimiter {
     );
   }
 
-  /** Whether to lease again: the lease has expired, or it is used up and the bucket may have tokens. */
+  /**
+   * Whether to lease again: the lease has expired, or it is used up and the bucket may have tokens.
+   */
   private isSpent({ tokens, left, leasedMs }: LocalLease): boolean {
     const ageMs = this.nowMs() - leasedMs;
     if (tokens >= 1) return ageMs >= LEASE_MS;
-    // An empty bucket gets its next token after 1 / perSecond seconds. Until then there is nothing to lease.
+    // An empty bucket gets its next token after 1 / perSecond seconds. Until then there is nothing
+    // to lease.
     return left >= 1 || ageMs >= 1000 / this.perSecond;
   }
 

@@ -6,7 +6,10 @@ import { countSessions } from "./sessions";
 
 type Caps = Record<CapName, Cap>;
 
-/** Checks a cap under the tenant's lock. Call it in the transaction that adds one more. @throws 409 `quota_exceeded` */
+/**
+ * Returns a function that locks the tenant's row and checks a cap. Call that function in the
+ * transaction that adds the counted object. It throws 409 `quota_exceeded`.
+ */
 const requireRoom =
   (cap: CapName, count: (db: Queryable, userId: string) => Promise<number>) =>
   async (db: Queryable, caps: Caps, userId: string): Promise<void> => {
@@ -18,7 +21,11 @@ export const requireRoomForKey = requireRoom("keys", countKeys);
 export const requireRoomForSession = requireRoom("sessions", countSessions);
 export const requireRoomForWorker = requireRoom("workers", countWorkers);
 
-/** Checks the cap of stored bytes. Call it before something is added to the store. @throws 409 `quota_exceeded` */
+/**
+ * Checks the cap of stored bytes, without a lock. Call it before adding files to the store.
+ *
+ * @throws 409 `quota_exceeded`
+ */
 export async function requireRoomForBytes(
   db: Queryable,
   { stored_bytes: cap }: Caps,

@@ -1,4 +1,4 @@
-import { type Principal, tenantScopeOf } from "../../core/accounts/principal";
+import { type Principal, tenantScopeOf } from "../../core/accounts/permissions";
 import { NotFound } from "../../core/errors";
 import { transaction } from "../../platform/postgres/transaction";
 import type { Context } from "../context";
@@ -10,7 +10,7 @@ import { lockTenant } from "./quotas";
  * Revokes a key and all keys that it created. Idempotent.
  *
  * @returns the revoked keys.
- * @throws NotFound if the caller may not see such a key.
+ * @throws NotFound if the key does not exist, or if the caller is not allowed to revoke it.
  */
 export async function revokeKey(
   ctx: Context,
@@ -18,8 +18,9 @@ export async function revokeKey(
   principal: Principal,
 ): Promise<string[]> {
   const ended = await transaction(ctx.pool, async (db) => {
-    // Another request may be creating a key with the key that is revoked here. Both requests take the tenant's lock.
-    // Either the new key is committed first and is revoked below, or the other request finds its key revoked and fails.
+    // A concurrent request may use this key to create a child key. Both requests take the tenant's
+    // lock. If the child key is committed first, it is revoked below. Otherwise that request finds
+    // this key revoked, and fails.
     const owner = await findKeyOwner(db, keyId);
     if (owner !== undefined) await lockTenant(db, owner);
     const keys = await markRevoked(db, keyId, tenantScopeOf(principal));

@@ -1,4 +1,4 @@
-import type { Scope } from "../../core/accounts/principal";
+import type { Scope } from "../../core/accounts/permissions";
 import { newId } from "../../platform/ids";
 import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { keyDigest, mintKey } from "./key-format";
@@ -22,8 +22,8 @@ export async function countSessions(db: Queryable, userId: string): Promise<numb
 }
 
 /**
- * Creates a session from a key or from another session; undefined if that key or session is not valid. The new session
- * expires no later than its origin, and is revoked together with it.
+ * Creates a session from a key or from another session; undefined if that key or session is not
+ * valid. The new session expires no later than its origin, and is revoked together with it.
  */
 export async function createSession(
   db: Queryable,
@@ -46,8 +46,9 @@ export async function createSession(
 }
 
 /**
- * Deletes a tenant's sessions that expired long ago (KEPT_DAYS). Keeps a session while another session made from it exists.
- * Everything else that a session creates refers to the key behind the session (`ownerKeyId`), so it is not affected.
+ * Deletes a tenant's sessions that expired more than KEPT_DAYS ago. A session is not deleted while
+ * another session created from it exists. Keys and machines created by a session don't prevent its
+ * deletion: they refer to `ownerKeyId`, the key from which the session was created.
  */
 export async function deleteExpiredSessions(db: Queryable, userId: string): Promise<void> {
   await execute(

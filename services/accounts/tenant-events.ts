@@ -1,4 +1,4 @@
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import type { JobType } from "../../core/jobs/job-types";
 import type { ErrorCode } from "../../core/jobs/states";
 import { deleteOlder } from "../../platform/postgres/clock";
@@ -13,7 +13,7 @@ export interface TenantEventRow {
   /** The id of the job, pipeline, worker or deployment, in the form that the tenant uses. */
   subject: string;
   status: string;
-  /** This and the next fields, up to `error_code`, are set only for events of jobs. */
+  /** This field and the next ones, up to `error_code`, are null unless `kind` is `job`. */
   job_type: JobType | null;
   pipeline_id: string | null;
   attempts: number | null;
@@ -23,8 +23,9 @@ export interface TenantEventRow {
 }
 
 /**
- * SQL: the first events that fulfil the condition, ordered by id. Reads their jobs one by one: OFFSET 0 keeps Postgres
- * from joining with all jobs, which it would do because it expects many events.
+ * SQL: the first `limit` events that match `condition`, ordered by id. OFFSET 0 makes Postgres look
+ * up the job of each event separately. Otherwise it would join with all jobs, because it
+ * overestimates the number of events.
  */
 const firstEvents = (condition: string, limit: string): string => `
   select e.event_id, e.user_id, 'job' as kind, e.job_id as subject, e.status, j.job_type, j.pipeline_id,
@@ -51,8 +52,9 @@ export async function findLastEventId(db: Queryable): Promise<number> {
 }
 
 /**
- * All tenants' events after `afterId`, and the events with the given `ids`, ordered by id. `ids` are below `afterId`:
- * the caller's earlier reads did not find these events, perhaps because their transactions had not committed yet.
+ * All tenants' events after `afterId`, and the events with the given `ids`, ordered by id. `ids`
+ * are lower ids that the caller's earlier reads did not find, perhaps because their transactions
+ * had not committed yet.
  */
 export async function readEvents(
   db: Queryable,
@@ -60,23 +62,24 @@ export async function readEvents(
   ids: number[],
   limit: number,
 ): Promise<TenantEventRow[]> {
-  // With the first condition, Postgres finds the events by a range of an index.
+  // `event_id > $3` is redundant, but lets Postgres use an index range scan.
   const condition = "event_id > $3 and (event_id > $1 or event_id = any($2))";
   const before = Math.min(afterId, ...ids.map((id) => id - 1));
   return await all<TenantEventRow>(db, firstEvents(condition, "$4"), [afterId, ids, before, limit]);
 }
 
 /**
- * A resumed stream starts this many seconds before the last event that its client has received. If a transaction took
- * longer than this, the client may miss the transaction's events.
+ * A resumed stream starts this many seconds before the last event that its client has received. If
+ * a transaction took longer than this, the client may miss the transaction's events.
  */
 const OVERLAP_S = 15;
 /** An upper bound of the number of ids assigned in OVERLAP_S. */
 const OVERLAP_IDS = 100_000;
 
 /**
- * Events of a tenant scope after the id `lastId`, and the events shortly before it. An id is assigned before the
- * commit, so an event with a lower id may have been committed after the last read. The reader drops duplicates.
+ * Events of a tenant scope after the id `lastId`, and the events shortly before it. An id is
+ * assigned before the commit, so an event with a lower id may have been committed after the last
+ * read. The reader drops duplicates.
  */
 export async function listEventsSince(
   db: Queryable,
@@ -84,8 +87,8 @@ export async function listEventsSince(
   lastId: number,
   limit: number,
 ): Promise<TenantEventRow[]> {
-  const where = new Where().also(tenantScope, (user) => `e.user_id = ${user}`);
-  where.with(lastId, (last) => {
+  const where = new Where().andIfSet(tenantScope, (user) => `e.user_id = ${user}`);
+  where.andParameter(lastId, (last) => {
     const known = (table: string): string =>
       `(select created_at from ${table} where event_id = ${last}::bigint)`;
     const at = `coalesce(${known("job_events")}, ${known("change_events")}, now())`;
@@ -96,8 +99,8 @@ export async function listEventsSince(
 }
 
 /**
- * `change_events` are kept for a week, because no client resumes an older stream. `job_events` are kept as long as
- * their jobs.
+ * `change_events` are kept for a week, because no client resumes an older stream. `job_events` are
+ * kept as long as their jobs.
  */
 const RETENTION = { table: "change_events", time: "created_at", age: "interval '7 days'" };
 

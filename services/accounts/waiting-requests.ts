@@ -1,16 +1,16 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Principal } from "../../core/accounts/principal";
+import type { Principal } from "../../core/accounts/permissions";
 import type { Cap } from "../../platform/config/limits";
 import { Loop, type LoopReporting } from "../../platform/loop";
 import type { Queryable } from "../../platform/postgres/pool";
 import type { Component } from "../../platform/service";
 import type { Signals } from "../../platform/signals";
-import { listDeadKeys } from "./keys";
+import { listInvalidKeys } from "./keys";
 import { requireBelow } from "./quota-exceeded";
 
 const SWEEP_MS = 1_000;
 
-/** Why a waiting request ends. A key that has expired counts as revoked. */
+/** Why a waiting request ends. `key-revoked` also means that the key has expired. */
 type EndReason = "hung-up" | "key-revoked" | "closing" | "time-out";
 
 export interface WaitingRequest {
@@ -24,14 +24,17 @@ type WaitingCap = "waiting_requests" | "waiting_polls" | "open_uploads";
 interface WaitOptions {
   /** The request ends after this many seconds. */
   maxS?: number;
-  /** The cap that counts the request. Default: `waiting_requests` for a user's key, else `waiting_polls`. */
+  /**
+   * The cap that counts the request. Default: `waiting_requests` for a user's key, else
+   * `waiting_polls`.
+   */
   as?: WaitingCap;
 }
 
 /**
- * Registry of requests that stay open: polls of workers, streams of events, uploads, calls of deployed models. Each
- * process limits their number per tenant. A request ends when its client disconnects, and when its key expires or any
- * process revokes the key.
+ * Registry of requests that stay open: polls of workers, streams of events, uploads, calls of
+ * deployed models. Each process limits their number per tenant. A request ends when its client
+ * disconnects, and when its key expires or any process revokes the key.
  */
 export class WaitingRequests implements Component {
   readonly name = "waiting-requests";
@@ -48,7 +51,7 @@ export class WaitingRequests implements Component {
     private readonly caps: Record<WaitingCap, Cap>,
     watchers: LoopReporting,
   ) {
-    // The loop finds expired keys, and revocations whose notification was lost.
+    // The loop ends requests of expired keys, and of revoked keys whose notification was lost.
     this.loop = new Loop("waiting-requests", SWEEP_MS, () => this.sweep(), watchers);
   }
 
@@ -84,7 +87,7 @@ export class WaitingRequests implements Component {
     }
     this.waiting.set(keyId, ofKey.add(controller));
     this.count(userId, as, 1);
-    // The listener is removed below, because one connection serves many requests.
+    // This listener is removed when the response closes: later requests use the same connection.
     const onClose = (): void => end(controller, "hung-up");
     socket.once("close", onClose);
     const timer =
@@ -125,7 +128,7 @@ export class WaitingRequests implements Component {
 
   private async sweep(): Promise<void> {
     const keyIds = [...this.waiting.keys()];
-    if (keyIds.length > 0) this.onRevoked(await listDeadKeys(this.db, keyIds));
+    if (keyIds.length > 0) this.onRevoked(await listInvalidKeys(this.db, keyIds));
   }
 }
 

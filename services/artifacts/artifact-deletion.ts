@@ -5,15 +5,16 @@ import { ARTIFACTS, type ArtifactRow } from "./artifacts";
 const MAX_DEPENDENTS = 20;
 
 /**
- * SQL: the forms in which JSON text can refer to artifact `a`: its artifact id or its storage id, as a value or as a
- * folder of a URI.
+ * SQL: the forms in which JSON text can refer to artifact `a`: its artifact id or its storage id,
+ * as a whole string or as a path segment of a URI.
  */
 const NAMES = `array['"' || a.artifact_id || '"', '/' || a.artifact_id || '/', '/' || a.artifact_id || '"',
                      '"' || a.storage_id || '"', '/' || a.storage_id || '/', '/' || a.storage_id || '"']`;
 
 /**
- * SQL: the dependents of artifact `a`: existing artifacts made from it, and active jobs and pipelines that refer to it. A
- * job can refer to an artifact in several places, so its whole JSON text is searched for NAMES.
+ * SQL: the dependents of artifact `a`: existing artifacts made from it, active jobs and pipelines
+ * that refer to it, and the active pipeline whose job produced it. A payload can refer to an
+ * artifact in several places, so its whole JSON text is searched for NAMES.
  */
 const DEPENDENTS = `
   select 'artifact' as type, made.artifact_id as id from ${ARTIFACTS} made
@@ -51,8 +52,8 @@ export async function listDependents(db: Queryable, storageId: string) {
 }
 
 /**
- * Marks an artifact deleted and returns the time of the deletion. Idempotent: if the artifact is deleted already, its
- * `deleted_at` and `deleted_by` don't change.
+ * Marks an artifact deleted and returns the time of the deletion. Idempotent: if the artifact is
+ * deleted already, its `deleted_at` and `deleted_by` don't change.
  */
 export async function markDeleted(
   db: Queryable,
@@ -91,8 +92,8 @@ export interface Expired {
 }
 
 /**
- * Reads the next `limit` artifacts that are older than a retention rule allows, oldest first. Marks them deleted,
- * except those that something depends on and deployments that are not stopped.
+ * Reads the next `limit` artifacts that are older than a retention rule allows, oldest first. Marks
+ * them deleted, except those that something depends on and deployments that are not stopped.
  *
  * @param after the last artifact of the previous page.
  */
@@ -128,8 +129,8 @@ export async function markExpiredDeleted(
 export type DeletedArtifact = Pick<ArtifactRow, "storage_id" | "kind">;
 
 /**
- * Artifacts deleted more than `afterS` seconds ago whose bytes are still in the store, oldest first. The delay lets
- * running downloads finish.
+ * Artifacts deleted more than `afterS` seconds ago whose bytes are still in the store, oldest
+ * first. The delay lets running downloads finish.
  *
  * @param after the last artifact of the previous page.
  */

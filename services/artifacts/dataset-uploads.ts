@@ -4,7 +4,10 @@ import { isOlder } from "../../platform/postgres/clock";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { type ArtifactRow, COLUMNS, type Reservation } from "./artifacts";
 
-/** Reserves a dataset's folder before its upload, so that the sweeper finds the upload if this process crashes. */
+/**
+ * Reserves a dataset's folder before its upload, so that the sweeper finds the upload if this
+ * process crashes.
+ */
 export async function reserveDataset(
   db: Queryable,
   given: Pick<Reservation, "storageId" | "userId" | "uri" | "createdBy">,
@@ -26,7 +29,7 @@ export interface AbandonedUpload extends Pick<ArtifactRow, "storage_id" | "kind"
 }
 
 /**
- * Old uploads that were neither registered nor removed, oldest first.
+ * Unregistered uploads older than ABANDONED_AFTER, oldest first.
  *
  * @param after the last upload of the previous page; its row may be deleted by now.
  */
@@ -46,8 +49,9 @@ export async function listAbandonedUploads(
 }
 
 /**
- * True if an upload is not registered, or if the database has lost the upload's row. Locks the row and so waits for a
- * transaction that registers the upload. Such a transaction may still be running after its commit got no response.
+ * Returns true if an upload has no row or its row is not registered. Locks the row, and so waits
+ * until no other transaction is registering the upload. Such a transaction may still be running if
+ * the caller lost its connection during the commit.
  */
 export async function isUnregistered(db: Queryable, storageId: string): Promise<boolean> {
   const row = await maybeOne<{ registered_at: Date | null }>(

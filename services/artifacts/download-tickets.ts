@@ -1,4 +1,4 @@
-import type { Scope } from "../../core/accounts/principal";
+import type { Scope } from "../../core/accounts/permissions";
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 
 export interface NewTicket {
@@ -25,7 +25,7 @@ export async function insertTicket(db: Queryable, ticket: NewTicket): Promise<Da
   return row.expires_at;
 }
 
-/** The file that a ticket gives access to, and the key that requested it. */
+/** A ticket's file, and the API key that requested the ticket. */
 export interface TicketRow {
   user_id: string;
   storage_id: string;

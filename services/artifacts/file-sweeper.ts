@@ -16,9 +16,9 @@ import { checkManifestFile } from "./manifest-file";
 const BATCH = 100;
 
 /**
- * Removes unreferenced files from the store: files of attempts that did not win, files of deleted artifacts (also of
- * those that services/retention.ts marks as deleted), and uploads interrupted by a crash. Postgres lists them until
- * they are removed, so an outage of the store or a crash only delays the removal.
+ * Removes unreferenced files from the store: files of attempts that did not win, files of artifacts
+ * that are marked as deleted, and files of uploads that a crash interrupted. Postgres records which
+ * files are still to be removed, so an outage of the store or a crash only delays the removal.
  */
 export class Sweeper extends LoopComponent {
   constructor(ctx: Context) {
@@ -66,9 +66,9 @@ export class Sweeper extends LoopComponent {
   );
 
   /**
-   * Compares the job's billing file and manifest file with their rows, and corrects them. A process that was paused
-   * during the job's last writes may have written an outdated file afterwards, and ended before it could correct the
-   * file.
+   * Corrects the job's billing file and manifest file if they differ from the database. A process
+   * that was paused during the job's last writes may have overwritten a newer file when it resumed,
+   * and may have ended before it could correct the file.
    */
   private async checkFiles(job: SweepableJob): Promise<void> {
     await checkRecordFile(this.ctx, job);
@@ -77,7 +77,7 @@ export class Sweeper extends LoopComponent {
   }
 }
 
-/** Prefixes where a job's attempts may have left files. Excludes its artifact and its logs. */
+/** Prefixes where a job's attempts may have left files, except the job's artifact and logs. */
 const orphanedPrefixesOf = (job: SweepableJob): string[] => [
   uploadPrefix(job.job_id),
   runPrefix(job.job_id),

@@ -15,13 +15,14 @@ export type LineageArtifact = Pick<
   | "source_artifacts"
   | "source_jobs"
 > & {
-  /** The sources that its manifest names. Some are not artifacts, for example a `builtin:` teacher. */
+  /** The sources that the artifact's manifest names. A `builtin:` teacher is not an artifact. */
   named: string[];
 };
 
 /**
- * An artifact with its direct and transitive sources, and with everything made from it, directly or transitively. At most
- * `limit` in each direction. Other products of its sources are not included.
+ * Lists an artifact, its direct and transitive sources, and all artifacts made from it, directly or
+ * transitively. Returns at most `limit` artifacts in each direction. Excludes siblings: other
+ * artifacts that were made from the same sources.
  */
 export async function listLineage(
   db: Queryable,

@@ -18,8 +18,8 @@ export const putManifestFile = (
 
 /**
  * Rewrites the manifest file until it agrees with the registry, or removes it if the artifact is
- * deleted. Call it if a concurrent run completed the job: the file that the caller has just written
- * may be older than the registered manifest.
+ * deleted. Call it after `putManifestFile` if another run of the activity completed the job: the
+ * file that the caller wrote may be older than the registered manifest.
  */
 export async function syncManifestFile(
   ctx: Stores,

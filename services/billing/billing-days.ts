@@ -1,7 +1,7 @@
 import type { LivedUntil, MonthShare } from "../../core/billing/accrual";
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
 import type { BillingRow } from "./billing-records";
-import { BEGAN, LIVED_BY_MONTH, livedAt, WRITTEN_SHARES } from "./lifetime";
+import { BEGAN, LIFETIME_BY_MONTH, livedAt, WRITTEN_SHARES } from "./lifetime";
 
 /**
  * The cost of a month's jobs by day (YYYY-MM-DD, UTC) and type, without deployments.
@@ -21,7 +21,7 @@ export interface DeploymentMonthRow
   extends Pick<BillingRow, "metrics" | "gpu_tokens" | "attempts" | "rate_card" | "state"> {
   /** Lifetime in days at the month's start; null if the deployment began later. */
   days_before: number | null;
-  /** Lifetime at the end of each of the month's days. */
+  /** The deployment's lifetime at the end of each day of the month. */
   lived: { day: string; days: number }[];
   /** Lifetime at the end of each month since the deployment began. */
   lived_by_month: LivedUntil[];
@@ -33,8 +33,9 @@ const SPAN = `with span as (
          ($2::timestamp + interval '1 month') at time zone 'UTC' as until)`;
 
 /**
- * The deployments that a tenant may be billed for in a month: those with a billing line in the month, and all live
- * ones. Includes each deployment's lifetime at the end of each day of the month.
+ * The deployments that a tenant may be billed for in a month: those with a billing line in the
+ * month, and all live ones. Includes each deployment's lifetime at the end of each day of the
+ * month.
  */
 export async function listDeploymentMonths(db: Queryable, userId: string, month: string) {
   return await all<DeploymentMonthRow>(
@@ -48,7 +49,7 @@ export async function listDeploymentMonths(db: Queryable, userId: string, month:
                date_trunc('day', greatest(life.began, s.start) at time zone 'UTC'),
                least(coalesce(d.stop_requested_at, now()), s.until - interval '1 microsecond')
                  at time zone 'UTC', interval '1 day') m) as lived,
-            ${LIVED_BY_MONTH} as lived_by_month, ${WRITTEN_SHARES} as written
+            ${LIFETIME_BY_MONTH} as lived_by_month, ${WRITTEN_SHARES} as written
      from span s cross join deployments d join billing_records b using (job_id)
      cross join lateral (select ${BEGAN} as began) life
      where d.user_id = $1 and (b.state = 'accruing' or exists (
@@ -57,7 +58,10 @@ export async function listDeploymentMonths(db: Queryable, userId: string, month:
   );
 }
 
-/** SQL: what `billing_days` must contain, summed from the billing lines of all jobs except deployments. */
+/**
+ * SQL: what `billing_days` must contain, summed from the billing lines of all jobs except
+ * deployments.
+ */
 const EXPECTED = `
   select l.user_id, greatest((b.created_at at time zone 'UTC')::date, l.month) as day, b.job_type, sum(l.cost_usd) as cost_usd
   from billing_lines l join billing_records b using (job_id)

@@ -4,13 +4,14 @@ import { ALL_JOBS } from "../jobs/all-jobs";
 import type { DueLine } from "./usage-exporter";
 
 /**
- * Claims due lines: leases them for `leaseS` seconds, so that no lock is held while they are sent, and increments their
- * `export_tries`. `postponeLine` and `releaseLines` compare that number with the row: if the line was claimed again,
- * they do nothing. `export_asked_at` is the time of the first claim whose result is not known. While this time is set,
- * the receiver may have the line.
+ * Claims due lines: leases them for `leaseS` seconds, so that no lock is held while they are sent,
+ * and increments their `export_tries`. `postponeLine` and `releaseLines` compare that number with
+ * the row: if the line was claimed again, they do nothing. `export_asked_at` is the time of the
+ * first claim whose result is not known. While this time is set, the receiver may have the line.
  *
- * Call it in a transaction with `requireKnownClock` (ClockWatch). If the database's clock was set forward and this is
- * not recorded yet, the returned ages are too high, and the exporter would refuse lines as too old.
+ * Call it in a transaction with `requireKnownClock` (ClockWatch). If the database's clock was set
+ * forward and this is not recorded yet, the returned ages are too high, and the exporter would
+ * refuse lines as too old.
  */
 export async function claimLines(
   db: Queryable,
@@ -39,8 +40,9 @@ export async function claimLines(
 }
 
 /**
- * Makes lines due again that an earlier version of Forge gave up as too old (`export_due_at` is infinity). When the
- * clock was set forward, that version counted the skipped time as age, so some of these lines may not be too old.
+ * Makes lines due again that an earlier version of Forge stopped exporting because they seemed too
+ * old (`export_due_at` is infinity). If the clock was set forward, that version counted the skipped
+ * time as part of a line's age. So some of these lines may not be too old.
  */
 export async function reopenLines(db: Queryable, limit: number) {
   return await execute(
@@ -53,7 +55,10 @@ export async function reopenLines(db: Queryable, limit: number) {
   );
 }
 
-/** Marks a line exported. Has an effect even if the caller's lease has expired, because the receiver has the line. */
+/**
+ * Marks a line exported. Has an effect even if the caller's lease has expired, because the receiver
+ * has the line.
+ */
 export async function markExported(
   db: Queryable,
   lineId: string,
@@ -67,7 +72,10 @@ export async function markExported(
   );
 }
 
-/** Records a failed delivery. Returns false, and changes nothing, if the line was exported or claimed again. */
+/**
+ * Records a failed delivery. Returns false, and changes nothing, if the line was exported or
+ * claimed again.
+ */
 export async function postponeLine(
   db: Queryable,
   line: Pick<DueLine, "line_id" | "tries">,
@@ -109,7 +117,10 @@ export async function releaseLines(
   );
 }
 
-/** Postpones due lines whose tenant has no payment customer, so that not every claim has to read and skip them. */
+/**
+ * Postpones due lines whose tenant has no payment customer. Otherwise every claim would read and
+ * skip them again.
+ */
 export async function suspendLines(db: Queryable, forS: number, limit: number) {
   return await execute(
     db,
@@ -126,8 +137,11 @@ export async function suspendLines(db: Queryable, forS: number, limit: number) {
   );
 }
 
-/** Makes those lines of a user due again whose last delivery failed. Skips lines that are being delivered. */
-export async function wakeLines(db: Queryable, userId: string, limit: number) {
+/**
+ * Makes a user's postponed lines due now: lines whose last delivery failed, and lines that
+ * `suspendLines` postponed. Skips lines that are being delivered.
+ */
+export async function retryPostponedLines(db: Queryable, userId: string, limit: number) {
   return await execute(
     db,
     `with waiting as (

@@ -3,7 +3,7 @@ import type { RateCard } from "../../core/billing/rate-card";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { ALL_JOBS } from "../jobs/all-jobs";
 import type { BillingRow } from "./billing-records";
-import { BEGAN, CLOSED_AFTER, LIVED_BY_MONTH, WRITTEN_SHARES } from "./lifetime";
+import { BEGAN, CLOSED_AFTER, LIFETIME_BY_MONTH, WRITTEN_SHARES } from "./lifetime";
 import { IS_CLOSED, LAST_CLOSED, UNWRITTEN } from "./storage-months";
 
 /** The totals of a month's lines for one value of a dimension: one job type, tag or pipeline. */
@@ -40,8 +40,9 @@ export async function findStorageLine(db: Queryable, userId: string, month: stri
 }
 
 /**
- * Writes a tenant's storage line of a closed month, unless it is already written. Call in a transaction with
- * `requireKnownClock` (ClockWatch): if the clock was set forward, a month could count as closed before its end.
+ * Writes a tenant's storage line of a closed month, unless it is already written. Call in a
+ * transaction with `requireKnownClock` (ClockWatch): if the clock was set forward, a month could
+ * count as closed before its end.
  *
  * @param month the month's first day.
  * @param card the rate card in force at the month's end.
@@ -83,12 +84,13 @@ export async function listUnwrittenDeployments(db: Queryable, limit: number): Pr
 }
 
 /**
- * A live deployment's bill, and the first month that is not closed (`open`). The caller holds the deployment's lock.
+ * A live deployment's bill, and the first month that is not closed (`open`). The caller holds the
+ * deployment's lock.
  */
 export async function findAccruing(db: Queryable, deploymentId: string) {
   return await maybeOne<AccruingRow & { open: string }>(
     db,
-    `select b.*, ${LIVED_BY_MONTH} as lived, ${WRITTEN_SHARES} as written, j.tags, j.pipeline_id,
+    `select b.*, ${LIFETIME_BY_MONTH} as lived, ${WRITTEN_SHARES} as written, j.tags, j.pipeline_id,
             to_char((now() - ${CLOSED_AFTER}) at time zone 'UTC', 'YYYY-MM-01') as open
      from deployments d join billing_records b using (job_id) join jobs j using (job_id)
      where d.deployment_id = $1 and d.status = 'active' and b.state = 'accruing'`,
@@ -97,8 +99,8 @@ export async function findAccruing(db: Queryable, deploymentId: string) {
 }
 
 /**
- * Records how many days of a deployment's lifetime are billed in closed months. The deployment's bill never covers
- * fewer days.
+ * Records how much of a deployment's lifetime, in days, is billed in closed months. Never lowers
+ * this number. From then on, the deployment's billed lifetime is at least this long.
  */
 export async function recordClosedDays(
   db: Queryable,
@@ -121,8 +123,9 @@ export interface UnwrittenStorage {
 }
 
 /**
- * Closed months without their storage line, ordered by tenant. `open_month` in `storage_months` is a tenant's first
- * month that may lack its line. Reads at most `limit` tenants whose `open_month` is closed.
+ * Closed months without their storage line, ordered by tenant. `open_month` in `storage_months` is
+ * a tenant's first month that may lack its line. Reads at most `limit` tenants whose `open_month`
+ * is closed.
  *
  * @param after the last tenant of the previous page; "" for the first page.
  */
@@ -148,8 +151,8 @@ export async function readMostExpensive(
   dimension: "tag" | "pipeline",
   limit: number,
 ): Promise<{ value: string; cost_usd: number }[]> {
-  // The dimension is inserted as a literal, because the predicate of the index contains it. Postgres would not use the
-  // index with a parameter.
+  // The dimension is inserted as a literal, because the predicate of the index contains it.
+  // Postgres would not use the index with a parameter.
   return await all<{ value: string; cost_usd: number }>(
     db,
     `select value, cost_usd from billing_totals
@@ -172,7 +175,7 @@ export interface AccruingRow extends BillingRow {
 export async function listAccruing(db: Queryable, userId: string, month: string) {
   return await all<AccruingRow>(
     db,
-    `select b.*, ${LIVED_BY_MONTH} as lived, ${WRITTEN_SHARES} as written, j.tags, j.pipeline_id
+    `select b.*, ${LIFETIME_BY_MONTH} as lived, ${WRITTEN_SHARES} as written, j.tags, j.pipeline_id
      from deployments d join billing_records b using (job_id) join jobs j using (job_id)
      where d.user_id = $1 and d.status = 'active' and b.state = 'accruing'
        and ${BEGAN} < ($2::timestamp + interval '1 month') at time zone 'UTC'`,
@@ -181,8 +184,9 @@ export async function listAccruing(db: Queryable, userId: string, month: string)
 }
 
 /**
- * A tenant's storage in Forge's store during a month, up to now. Equals the sum of the `gb_months` of `measureStorage`
- * (storage.ts), but is computed from the monthly changes of the storage instead of from all artifacts.
+ * A tenant's storage in Forge's store during a month, up to now. Equals the sum of the `gb_months`
+ * of `measureStorage` (storage.ts), but is computed from the monthly changes of the storage instead
+ * of from all artifacts.
  */
 export async function readStorage(
   db: Queryable,
@@ -221,7 +225,7 @@ export interface LineRow {
   rate_card: RateCard | null;
   /** YYYY-MM */
   period: string;
-  /** The formula of the whole record; null for storage. */
+  /** The formula of the job's whole bill, even if the line is only part of it. Null for storage. */
   formula: string | null;
   created_at: Date;
 }

@@ -1,4 +1,4 @@
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import type { MeasuredOutput } from "../../core/artifacts/manifest";
 import type { MonthShare } from "../../core/billing/accrual";
 import type { WorkDetails } from "../../core/billing/details";
@@ -17,19 +17,22 @@ import { CLOSED_AFTER, DAYS_OF_RECORD } from "./lifetime";
 export interface BillingRow extends StoredBillingRecord {
   attempt: number;
   /**
-   * A random id, generated when the record is written. If the database loses a record and Forge writes it again, the
-   * new record has another id. Null in records that an earlier release wrote.
+   * A random id, generated when the record is written. If the database loses a record and Forge
+   * writes it again, the new record has another id. Null in records that an earlier release wrote.
    */
   version: string | null;
 }
 
 /**
- * SQL: the columns of record `b`, and `days_so_far`: the deployment's lifetime so far if the record is open
- * (`accruing`).
+ * SQL: the columns of record `b`, and the column `days_so_far`. If the record is open (`accruing`),
+ * this column is the deployment's lifetime so far, in days; otherwise it is null.
  */
 const WITH_DAYS = `b.*, case when b.state = 'accruing' then ${DAYS_OF_RECORD} end as days_so_far`;
 
-/** An attempt, with the facts that its bill is computed from and with details that the billing record shows. */
+/**
+ * An attempt, with the facts that its bill is computed from and with details that the billing
+ * record shows.
+ */
 interface BillableAttempt extends AttemptFacts {
   metrics: Record<string, unknown> | null;
   result: Record<string, unknown> | null;
@@ -45,29 +48,32 @@ export interface BillableRow {
   rate_card: RateCard;
   /** Attempts that a worker started, up to the one that ended the job. */
   attempts: BillableAttempt[];
-  /** The job places an existing deployment again. Its bill is 0 USD, because the deployment has a bill of its own. */
+  /**
+   * The job adds a placement to an existing deployment. The job's bill is 0 USD, because the
+   * deployment has its own bill.
+   */
   is_placement: boolean;
   /** The record is for a new deployment and stays open until the deployment stops. */
   accrues: boolean;
-  /** The job is not billed, and its billing line without cost is already written. */
+  /** True if the job has a billing line without cost, which only counts the job's GPU hours. */
   has_unbilled_line: boolean;
   /**
-   * A digest of how and when these attempts ended. A bill is written only if the digest is still the same, because a
-   * restored database may lack some of these ends.
+   * A digest of how and when these attempts ended. A bill is written only if the digest is still
+   * the same, because a restored database may lack some of these ends.
    */
   ends_digest: string | null;
 }
 
 /**
- * SQL: whether attempt `had` counts for the bill of job `j`, whose last attempt is `a`: a worker started `had`, it has
- * ended, and it is not later than `a`.
+ * SQL: whether an attempt (alias `had`) counts for the bill of job `j`. The job's last attempt is
+ * `a`. An attempt counts if a worker started it, if it has ended, and if it is not later than `a`.
  */
 const BILLED = `had.job_id = j.job_id and had.attempt <= a.attempt and had.started_at is not null
      and had.state = 'ended'`;
 
 /**
- * SQL: computes `ends_digest`. The digest includes the times of the ends. So it differs if the database has lost an
- * attempt's end and the attempt has ended again.
+ * SQL: computes `ends_digest` from the outcome and the times of each attempt. The digest changes if
+ * the database loses the end of an attempt and the attempt then ends a second time.
  */
 const ENDS_DIGEST = `(
   select md5(string_agg(concat_ws(' ', had.attempt, had.outcome, extract(epoch from had.started_at),
@@ -99,9 +105,9 @@ export async function findBillable(db: Queryable, jobId: string, attempt: number
 }
 
 /**
- * Reads the inputs of the bill of a job that has failed or is about to fail, and the number of the job's last attempt.
- * Undefined if that attempt has not ended, or if it completed. (A job whose last attempt completed fails only if an
- * operator ends it, and is not billed.)
+ * Reads the inputs of the bill of a job that has failed or is about to fail. Also reads the number
+ * of the job's last attempt. Returns undefined if that attempt has not ended, or if its outcome is
+ * `completed`: such a job fails only if an operator ends it, and is not billed.
  */
 export async function findFailedBillable(db: Queryable, jobId: string) {
   return await maybeOne<BillableRow & { attempt: number }>(
@@ -114,10 +120,10 @@ export async function findFailedBillable(db: Queryable, jobId: string) {
 }
 
 /**
- * SQL: locks the job's row, because an operator may end the job at the same time, which deletes the bill
- * (end-job-by-operator.ts). If the operator's transaction locks the row first, this statement waits for it, and then
- * Postgres checks this statement's conditions again. If this statement is first, the operator's transaction waits for
- * it, and then sees the bill.
+ * SQL: locks the job's row, because an operator may end the job at the same time, which deletes the
+ * bill (end-job-by-operator.ts). If the operator's transaction locks the row first, this statement
+ * waits for it, and then Postgres checks this statement's conditions again. If this statement is
+ * first, the operator's transaction waits for it, and then sees the bill.
  */
 const WAIT_FOR_OPERATOR = "for share of j";
 
@@ -133,14 +139,15 @@ export interface NewRecord {
   /** The `ends_digest` of the `BillableRow` that this record was computed from. */
   endsDigest: string | null;
   accrues: boolean;
-  /** The measurement of the job's output from which the bill was made. Stored for the manifest. */
+  /** What Forge measured of the job's output for this bill. Stored for the manifest. */
   measured: MeasuredOutput | null;
 }
 
 /**
- * Writes a job's billing record, unless the job already has one. The record's `created_at` is the time at which the
- * job's last attempt ended. If the job failed, also writes its billing line. If the job succeeded, a trigger writes the
- * line when the job becomes `completed` (migration 0044). Idempotent.
+ * Writes a job's billing record, unless the job already has one. The record's `created_at` is the
+ * time at which the job's last attempt ended. If the job failed, also writes its billing line. If
+ * the job succeeded, a trigger writes the line when the job becomes `completed` (migration 0044).
+ * Idempotent.
  *
  * @returns the record; undefined if nothing was written.
  */
@@ -179,7 +186,8 @@ export async function insertBillingRecord(
        select ${job}, ${ending}, a.ended_at, gen_random_uuid(), ${given}
        from jobs j join attempts a using (job_id)
        where job_id = ${job} and a.attempt = ${ending}
-         -- Insert only if the attempts have ended as the bill says. A restored database may lack some of their ends.
+         -- Insert only if the ends of the attempts have not changed since the bill was computed. A
+         -- restored database may lack the end of an attempt.
          and ${ENDS_DIGEST} is not distinct from ${endsDigest}
          -- An operator may have ended a job whose attempt completed: such a job is not billed.
          and (j.status <> 'failed' or a.outcome <> 'completed')
@@ -202,21 +210,24 @@ export async function insertBillingRecord(
 }
 
 /**
- * SQL: the id of a billing line. It contains the month of the attempt's end or, for a deployment, the month that the
- * line is for. So the id does not depend on when the line is written.
+ * SQL: the id of a billing line. It contains the month of the attempt's end or, for a deployment,
+ * the month that the line is for. So the id does not depend on when the line is written.
  */
 const LINE_ID = (id: string, month: string): string =>
   `${id} || ':' || to_char(${month}, 'YYYY-MM')`;
 
 /**
- * SQL: the month to which an outcome at `time` is billed: the month of `time`, or the open month if the month of `time`
- * is closed, because the totals of a closed month never change.
+ * SQL: the month of the billing line for an attempt that ended at `time`. This is the month of
+ * `time`, or the open month if the month of `time` is closed: totals of closed months never change.
  */
 const MONTH_OF_LINE = (time: string): string =>
   `date_trunc('month', greatest(${time}, now() - ${CLOSED_AFTER}) at time zone 'UTC')`;
 
-/** Deletes the record of a job that does not complete, unless a billing line was written for the job. */
-export async function dropBill(db: Queryable, jobId: string): Promise<void> {
+/**
+ * Deletes the record of a job that does not complete, unless a billing line was written for the
+ * job.
+ */
+export async function deleteUnbilledRecord(db: Queryable, jobId: string): Promise<void> {
   await execute(
     db,
     `delete from billing_records where job_id = $1
@@ -226,11 +237,14 @@ export async function dropBill(db: Queryable, jobId: string): Promise<void> {
 }
 
 /**
- * Writes a line without cost for a job that is not billed, so that the month's totals include its GPU hours.
+ * Writes a line without cost for a job that is not billed, so that the month's totals include its
+ * GPU hours.
  *
- * @param endsDigest the `ends_digest` of the `BillableRow` from which the hours were computed: nothing is written if the
- *   attempts' ends have changed since. Null if the caller has locked the attempts, so that their ends can't change.
- * @returns false if the ends have changed: a restored database lacks an end that was read before.
+ * @param endsDigest the `ends_digest` of the `BillableRow` from which the hours were computed. If
+ *   the ends of the attempts have changed since then, nothing is written. Null if the caller has
+ *   locked the attempts, so that their ends can't change.
+ * @returns whether the job now has a billing line. False if the ends have changed: a restored
+ *   database may lack the end of an attempt.
  */
 export async function insertUnbilledLine(
   db: Queryable,
@@ -255,8 +269,8 @@ export async function insertUnbilledLine(
 }
 
 /**
- * Writes a deployment's billing lines: each month's share of its cost. The deployment's first line has the usage of its
- * job.
+ * Writes one billing line per share of a deployment's cost; a share belongs to one month. The
+ * deployment's first line also has the usage of the deploy job (`used`).
  */
 export async function insertShares(
   db: Queryable,
@@ -287,7 +301,10 @@ export async function insertShares(
   );
 }
 
-/** Closes the record of a deployment by one compare-and-set. Returns false if the record is closed already. */
+/**
+ * Closes the record of a deployment by one compare-and-set. Returns false if the record is closed
+ * already.
+ */
 export async function closeRecord(
   db: Queryable,
   jobId: string,
@@ -313,7 +330,7 @@ export async function findBillingRecord(db: Queryable, jobId: string, tenantScop
   );
 }
 
-/** The open records of these jobs: those of live deployments. */
+/** The open records of these jobs. Only records of live deployments are open. */
 export async function listAccruingRecords(db: Queryable, jobIds: string[]) {
   return await all<BillingRow>(
     db,
@@ -343,10 +360,10 @@ export async function listBillingRecords(
     order: [byCost ? "total_cost_usd" : "created_at", "job_id"],
     orderedBy: byCost ? "amount" : "time",
     where: new Where()
-      .seenBy(tenantScope)
-      .also(filter.jobTypes, (types) => `job_type = any(${types})`)
-      .also(filter.createdFrom, (time) => `created_at >= ${time}::timestamptz`)
-      .also(filter.createdBefore, (time) => `created_at < ${time}::timestamptz`),
+      .inTenantScope(tenantScope)
+      .andIfSet(filter.jobTypes, (types) => `job_type = any(${types})`)
+      .andIfSet(filter.createdFrom, (time) => `created_at >= ${time}::timestamptz`)
+      .andIfSet(filter.createdBefore, (time) => `created_at < ${time}::timestamptz`),
     page,
   });
 }

@@ -2,7 +2,7 @@ import { all, execute, type Queryable } from "../../platform/postgres/pool";
 import { ALL_ATTEMPTS, ALL_JOBS } from "../jobs/all-jobs";
 import { rebuildDays } from "./billing-days";
 
-/** The most differences of one kind that are reported. */
+/** Maximum number of reported differences per kind. */
 export const MAX_DIFFERENCES = 1_000;
 
 /** SQL: each total, computed from the billing lines. */
@@ -41,7 +41,7 @@ export async function listWrongTotals(db: Queryable): Promise<WrongTotal[]> {
   );
 }
 
-/** Final records of ended jobs whose lines do not add up to the record's total. */
+/** Final records of ended jobs, if the record's total differs from the sum of its lines. */
 export async function listWrongSums(db: Queryable) {
   return await all<{ job_id: string; total: number; billed: number | null }>(
     db,
@@ -73,8 +73,9 @@ export async function listInconsistentRecords(db: Queryable) {
 }
 
 /**
- * Recomputes all rows of `billing_totals` and `billing_days` from the lines. Call in a transaction: this locks the
- * table of lines, so no other transaction can write lines until the caller's transaction ends.
+ * Recomputes all rows of `billing_totals` and `billing_days` from the lines. Call in a transaction:
+ * this locks the table of lines, so no other transaction can write lines until the caller's
+ * transaction ends.
  *
  * @returns the number of rows of `billing_totals`.
  */

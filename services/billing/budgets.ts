@@ -40,13 +40,15 @@ export async function setBudget(
 }
 
 /**
- * Expected cost of a tenant's unfinished jobs, and of jobs that a pipeline is about to insert. For an unfinished job
- * whose bill is already written, uses the bill's amount: the month's totals include it only when the job completes,
- * which may be much later if the store is full. For a job submitted before the budget existed, uses the median cost of
- * the tenant's last 50 completed jobs of its type.
+ * Expected cost of a tenant's unfinished jobs, and of jobs that a pipeline is about to insert. For
+ * an unfinished job whose bill is already written, uses the bill's amount: the month's totals
+ * include it only when the job completes, which may be much later if the store is full. For a job
+ * submitted before the budget existed, uses the median cost of the tenant's last 50 completed jobs
+ * of its type.
  *
- * @param billed outcomes that are billed although the job fails. The sum includes jobs that failed with such an outcome
- *   within the last day and whose bill is not written yet: their workflows can't write it while Temporal is down.
+ * @param billed the attempt outcomes that are billed when a job fails. The sum includes jobs that
+ *   failed within the last day, had an attempt with such an outcome, and have no billing line yet.
+ *   Their workflows can't write the line while Temporal is down.
  */
 export async function sumExpected(
   db: Queryable,

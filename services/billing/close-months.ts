@@ -20,8 +20,9 @@ import { insertShares } from "./billing-records";
 import { advanceOpenMonths } from "./storage-months";
 
 /**
- * The interval of the loop. A month is closed one hour after its end (CLOSED_AFTER in lifetime.ts). The first run after
- * that writes the month's billing lines. If a write fails, the next run repeats it.
+ * The interval of the loop. A month is closed one hour after its end (CLOSED_AFTER in lifetime.ts).
+ * The first run after that writes the month's billing lines. If a write fails, the next run repeats
+ * it.
  */
 const INTERVAL_MS = 600_000;
 
@@ -42,12 +43,13 @@ export class MonthCloser extends LoopComponent {
 const BATCH = 100;
 
 /**
- * Writes the missing billing lines of closed months: for each live deployment, the months' shares of its bill, and for
- * each tenant, the months' storage. After that, these months don't change. Idempotent; may run in several processes at
- * once. A failed write is logged and doesn't stop the others.
+ * Writes the missing billing lines of closed months. Each live deployment gets one line per month,
+ * with that month's share of its bill. Each tenant gets one line per month for storage. After that,
+ * these months don't change. Idempotent; may run in several processes at once. A failed write is
+ * logged and doesn't stop the other writes.
  *
- * @returns the number of deployments whose shares were written, plus the number of storage lines written. If it is not
- *   0, call again: there may be more to write.
+ * @returns the number of deployments whose shares were written, plus the number of storage lines
+ *   written. If the result is not 0, call again: there may be more to write.
  */
 export async function closeMonths(ctx: Context): Promise<number> {
   const { pool, logger } = ctx;
@@ -75,8 +77,8 @@ export async function closeMonths(ctx: Context): Promise<number> {
 }
 
 /**
- * Writes the storage line of a closed month. Throws while it is unknown whether the database's clock was set forward or
- * back. The loop's next run tries again.
+ * Writes the storage line of a closed month. Throws while it is unknown whether the database's
+ * clock was set forward or back. The loop's next run tries again.
  */
 async function writeStorage(
   { clockWatch }: Context,
@@ -94,7 +96,7 @@ async function writeStorage(
 
 async function writeShares({ clockWatch }: Context, deploymentId: string): Promise<boolean> {
   return await clockWatch.transaction(async (db) => {
-    // The lock keeps out a concurrent stop of the deployment, which writes the remaining shares.
+    // Lock the deployment, because a concurrent stop also writes the missing billing lines.
     await lockDeployment(db, deploymentId);
     const row = await findAccruing(db, deploymentId);
     if (!row) return false;
@@ -109,8 +111,9 @@ async function writeShares({ clockWatch }: Context, deploymentId: string): Promi
 }
 
 /**
- * Advances each tenant's `open_month`, its first month that may lack a storage line (storage-months.ts), so that
- * `closeMonths` reads only tenants with missing lines. Throws while it is unknown whether the database's clock was set.
+ * Advances each tenant's `open_month`, its first month that may lack a storage line
+ * (storage-months.ts), so that `closeMonths` reads only tenants with missing lines. Throws while it
+ * is unknown whether the database's clock was set.
  */
 async function advanceAll({ clockWatch }: Context): Promise<void> {
   const options = { requireKnownClock: true };

@@ -17,7 +17,9 @@ export interface PipelineEstimate {
   expectedUsd: Decimal;
   lowUsd: Decimal;
   highUsd: Decimal;
-  /** Duration of the longest path through the steps, in seconds. Null if a job type has no history. */
+  /**
+   * Duration of the longest path through the steps, in seconds. Null if a job type has no history.
+   */
   durationS: number | null;
 }
 
@@ -64,8 +66,8 @@ export async function estimatePipeline(
 }
 
 /**
- * Returns a function that reads the number of rows of a payload's dataset. That function reads each dataset only once,
- * and returns null for a dataset that an earlier step will make.
+ * Returns a function that reads the number of rows of a payload's dataset. That function reads each
+ * dataset only once, and returns null for a dataset that an earlier step will make.
  */
 function rowsReader(
   ctx: Context,

@@ -17,8 +17,8 @@ const COLUMNS = [
 ] as const satisfies readonly (keyof ExportedLine)[];
 
 /**
- * Writes each line to its own file in the object store. A file's name and content depend only on its line, so several
- * processes can write it, at any time and more than once.
+ * Writes each line to its own file in the object store. A file's name and content depend only on
+ * its line, so several processes can write it, at any time and more than once.
  */
 export class FileExporter implements UsageExporter {
   readonly name: string;

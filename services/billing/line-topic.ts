@@ -1,5 +1,5 @@
 import type { Context } from "../context";
-import type { Delivery, EntryFacts, Topic } from "../outbox/topic";
+import type { Delivery, EntryLogFields, Topic } from "../outbox/topic";
 import {
   claimLines,
   markExported,
@@ -16,12 +16,15 @@ import type {
 } from "./usage-exporter";
 
 const BATCH = 100;
-/** A line is sent at most this long after its claim, so that every request ends well before the lease expires. */
+/**
+ * A line is sent at most this long after its claim, so that every request ends well before the
+ * lease expires.
+ */
 const SENDING_MS = 25_000;
 const LEASE_S = 60;
 /**
- * After this many deliveries in a row without an answer, the receiver counts as down, and the claimed lines that are
- * not sent yet are released.
+ * After this many deliveries in a row without an answer, the receiver counts as down, and the
+ * claimed lines that are not sent yet are released.
  */
 const DOWN_AFTER = 3;
 const DAY_S = 86_400;
@@ -29,20 +32,23 @@ const DAY_S = 86_400;
 const MAX_BACKOFF = 10;
 const UPDATE_BATCH = 1_000;
 
-/** Lines that must be delivered in order. None is sent after `untilMs`. */
+/**
+ * Billing lines that must be delivered in order, such as those of one customer. None is sent after
+ * `untilMs`.
+ */
 interface Lane {
   lines: DueLine[];
   untilMs: number;
 }
 
 /**
- * Delivers due billing lines to an exporter: the lines of a lane in order, several lanes in parallel. A line needs no
- * separate outbox entry: its row is due until it is marked as exported.
+ * Delivers due billing lines to an exporter: several lanes in parallel, and the lines of each lane
+ * in order. A line needs no separate outbox entry: its row is due until it is marked as exported.
  */
 export class LineTopic implements Topic<Lane, never> {
   readonly name = "billing-export";
   readonly concurrency = 8;
-  /** True, because two deliveries of the same lane must not overlap. */
+  /** Deliveries of the same lane must not overlap, and two claims may return lines of one lane. */
   readonly claimsWhenIdle = true;
   readonly sweepMs: number;
   readonly pauseMs: number;
@@ -55,8 +61,8 @@ export class LineTopic implements Topic<Lane, never> {
     private readonly exporter: UsageExporter,
   ) {
     this.sweepMs = ctx.config.billingExport.intervalS * 1000;
-    // After a delivery without an answer, the pause ends the current sweep. It is over before the
-    // next sweep begins.
+    // After a delivery without an answer, the courier ends its sweep and pauses. The pause must be
+    // over when the next sweep begins.
     this.pauseMs = this.sweepMs / 2;
   }
 
@@ -83,8 +89,8 @@ export class LineTopic implements Topic<Lane, never> {
   }
 
   /**
-   * Sends the lines in order. Releases lines instead when the courier stops, while the receiver is down, and after
-   * `untilMs`.
+   * Sends the lines in order. If the courier stops, the receiver is down, or `untilMs` has passed,
+   * releases the remaining lines without sending them.
    *
    * @throws with the reason if the last delivery got no answer from the receiver.
    */
@@ -107,14 +113,14 @@ export class LineTopic implements Topic<Lane, never> {
     return error instanceof Error ? error.message : String(error);
   }
 
-  factsOf({ lines }: Lane): EntryFacts {
+  logFieldsOf({ lines }: Lane): EntryLogFields {
     return { lines: lines.length };
   }
 
   private async deliverLine(line: DueLine, refused: NotDelivered[]): Promise<void> {
     const { pool, config } = this.ctx;
     const delivery = await this.exporter.deliver(line);
-    this.noteAnswer(delivery);
+    this.recordReceiverState(delivery);
     if (delivery.accepted) {
       const { warning = null } = delivery;
       await markExported(pool, line.line_id, warning);
@@ -131,7 +137,7 @@ export class LineTopic implements Topic<Lane, never> {
   }
 
   /** Tracks whether the receiver answers. Ignores `too_late`, because the line was not sent. */
-  private noteAnswer(delivery: LineDelivery): void {
+  private recordReceiverState(delivery: LineDelivery): void {
     if (delivery.accepted || delivery.retry === "tomorrow") {
       this.failure = undefined;
       this.failuresInARow = 0;

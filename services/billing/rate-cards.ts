@@ -12,8 +12,9 @@ export interface RateCardRow {
 }
 
 /**
- * SQL: the rate card in force for a tenant at a time, in the form stored with jobs. Once a version takes effect, it
- * replaces every lower version of the same card, even one with a later date.
+ * SQL: the rate card in force for a tenant at time `at`, in the form stored with jobs. If several
+ * versions of the card have taken effect, the highest version is in force, even if a lower version
+ * took effect later.
  */
 const CARD_AT = (userId: string, at: string): string => `
   select jsonb_build_object('name', c.name, 'version', c.version) || c.prices as card
@@ -23,13 +24,13 @@ const CARD_AT = (userId: string, at: string): string => `
     order by t.effective_from desc limit 1), 'default')
   order by c.version desc limit 1`;
 
-/** SQL: the rate card that a job submitted now is billed by. */
+/** SQL: the rate card that applies to jobs submitted now. */
 export const CARD_NOW = (userId: string): string => CARD_AT(userId, "now()");
 
 /**
- * SQL: the rate card in force for a tenant just before a month's end. A card that takes effect with the next month does
- * not count. If the month ended before the first version of the default card took effect, returns that first version:
- * nothing was used in such a month.
+ * SQL: the rate card in force for a tenant just before a month's end. A card that takes effect with
+ * the next month does not count. If the month ended before the first version of the default card
+ * took effect, returns that first version: nothing was used in such a month.
  */
 export const CARD_AT_END = (userId: string, end: string): string =>
   CARD_AT(
@@ -77,7 +78,10 @@ export async function findFirstDate(db: Queryable, name: string): Promise<Date |
   return row?.first ?? undefined;
 }
 
-/** Inserts the next version of a card; undefined if another transaction inserted it at the same time. */
+/**
+ * Inserts the next version of a card; undefined if another transaction inserted it at the same
+ * time.
+ */
 export async function insertCardVersion(
   db: Queryable,
   name: string,
@@ -107,8 +111,8 @@ export async function listRateCards(db: Queryable, page: Page) {
 }
 
 /**
- * Assigns a card to a tenant from the given time on (null: from now on). If the tenant already has an assignment with
- * exactly this time, replaces it.
+ * Assigns a card to a tenant from the given time on (null: from now on). If the tenant already has
+ * an assignment with exactly this time, replaces it.
  */
 export async function assignRateCard(
   db: Queryable,

@@ -30,7 +30,11 @@ export interface Month {
   accruingUsd: Decimal;
   /** Live deployments, each with its cost in this month that has no billing line yet. */
   accruing: AccruingShare[];
-  /** Cost of live deployments so far in later months: 0, unless a wrong clock closed this month early. */
+  /**
+   * Cost that live deployments have accrued after this month and that has no billing line yet. For
+   * the current month, this is 0 unless a wrong clock caused this month's lines to be written too
+   * early.
+   */
   accruingLaterUsd: Decimal;
   /** Cost that live deployments will add until the month's end. */
   toAccrueUsd: Decimal;
@@ -56,7 +60,8 @@ export async function readMonth(
   card: RateCard,
 ): Promise<Month> {
   const first = `${bounds.period}-01`;
-  // Read open bills first: a bill that is closed between the two reads is then counted twice, not missed.
+  // Read open bills first: a bill that is closed between the two reads is then counted twice, not
+  // missed.
   const live = await listAccruing(db, userId, first);
   const types = await readTotals(db, userId, first);
   const storage = await readStorageCost(db, userId, bounds, card);
@@ -83,8 +88,9 @@ export async function readMonth(
 }
 
 /**
- * Reads a month's storage and its cost from the month's storage line. If that line is not written yet, computes both up
- * to now. The current month is priced by `card`, and a past month by the rate card in force at its end.
+ * Reads a month's storage and its cost from the month's storage line. If that line is not written
+ * yet, computes both up to now. The current month is priced by `card`, and a past month by the rate
+ * card in force at its end.
  */
 async function readStorageCost(
   db: Queryable,
@@ -103,7 +109,10 @@ async function readStorageCost(
   return { gbMonths, storageUsd: priceStorage(gbMonths, storageCard), storageCard };
 }
 
-/** Forecasts the month's total cost: jobs and storage continue at the same rate, and deployments are not stopped. */
+/**
+ * Forecasts the month's total cost: jobs and storage continue at the same rate, and deployments are
+ * not stopped.
+ */
 function forecast(
   month: Pick<Month, "types" | "accruingUsd" | "toAccrueUsd" | "storageUsd">,
   { start, now, end }: MonthBounds,

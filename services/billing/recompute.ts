@@ -13,14 +13,15 @@ const BATCH = 1_000;
 
 export interface Recomputed {
   records: number;
-  /** One line of text each; empty if all is right. */
+  /** One text per difference; empty if billing is correct. */
   differences: string[];
 }
 
 /**
- * Verifies billing, read-only. Recomputes each record from its stored metrics and rate card, and compares it with its
- * job, its attempts and the sum of its lines. Compares each monthly total and each daily amount with the sum of its
- * lines. Reports all wrong records, and at most 1000 differences of each other kind.
+ * Verifies billing, read-only. Recomputes each record from its stored metrics and rate card, and
+ * compares it with its job, its attempts and the sum of its lines. Compares each monthly total and
+ * each daily amount with the sum of its lines. Reports all wrong records, and at most 1000
+ * differences of each other kind.
  */
 export async function recompute(db: Queryable): Promise<Recomputed> {
   const differences: string[] = [];

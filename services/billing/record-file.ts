@@ -10,16 +10,18 @@ type Stores = Pick<Context, "pool" | "store">;
 type RecordKey = Pick<BillingRow, "job_id" | "user_id">;
 
 /**
- * Writes the record as a file to the object store. Idempotent: the file is rendered from the row. Only for callers that
- * check afterwards that the row has not changed; other callers use `syncRecordFile`.
+ * Writes the record as a file to the object store. Idempotent: the file is rendered from the row.
+ * Only for callers that check afterwards that the row has not changed; other callers use
+ * `syncRecordFile`.
  */
 export const putRecordFile = (ctx: Stores, record: BillingRow): Promise<void> =>
   putJson(ctx.store, billingRecordKey(record.user_id, record.job_id), presentBillingRecord(record));
 
 /**
- * Writes the file of a job's record, or removes the file if there is no record. Reads the row again after each write,
- * until file and row agree: this process may have been suspended before the write, and may have overwritten the file of
- * a newer bill. Even a final record can be followed by a newer one, if the database lost the final record.
+ * Writes the file of a job's record, or removes the file if there is no record. Reads the row again
+ * after each write, until file and row agree: this process may have been suspended before the
+ * write, and may have overwritten the file of a newer bill. Even a final record can be followed by
+ * a newer one, if the database lost the final record.
  */
 export async function syncRecordFile(
   ctx: Stores,
@@ -36,8 +38,9 @@ export async function syncRecordFile(
 }
 
 /**
- * Reads the file of a job's record, and calls `syncRecordFile` if it differs from the record or if there is no record.
- * The file is nearly always right: it is wrong only if a process ended right after it had written an old bill.
+ * Reads the file of a job's record, and calls `syncRecordFile` if it differs from the record or if
+ * there is no record. The file is nearly always right: it is wrong only if a process ended right
+ * after it had written an old bill.
  */
 export async function checkRecordFile(ctx: Stores, job: RecordKey): Promise<void> {
   const record = await findBillingRecord(ctx.pool, job.job_id, null);

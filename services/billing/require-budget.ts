@@ -23,7 +23,8 @@ async function readSpending(
   userId: string,
   card: RateCard,
 ): Promise<Spending> {
-  // Read unfinished jobs first: a job that is billed between the two reads is then counted twice, not missed.
+  // Read unfinished jobs first: a job that is billed between the two reads is then counted twice,
+  // not missed.
   const expected = await sumExpected(db, userId, config.billing.outcomes);
   const month = await readMonth(db, userId, monthBounds(undefined, await readClock(db)), card);
   return {
@@ -52,8 +53,8 @@ export async function findBudgetState(
 }
 
 /**
- * Checks that the budget allows an expected cost. Call in the transaction that inserts the job or pipeline: this locks
- * the budget's row, so that concurrent submissions are checked one at a time.
+ * Checks that the budget allows an expected cost. Call in the transaction that inserts the job or
+ * pipeline: this locks the budget's row, so that concurrent submissions are checked one at a time.
  *
  * @returns warnings for the response.
  * @throws ForgeError 402 `budget_exhausted`.

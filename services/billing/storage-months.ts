@@ -4,21 +4,22 @@ import { CLOSED_AFTER } from "./lifetime";
 import { CARD_AT_END } from "./rate-cards";
 
 /**
- * SQL: the first day of the last month that has closed according to the database's clock. If that clock was set
- * forward, the month may not be over yet: see IS_CLOSED.
+ * SQL: the first day of the last month that has closed according to the database's clock. If that
+ * clock was set forward, the month may not be over yet: see IS_CLOSED.
  */
 export const LAST_CLOSED = `date_trunc('month', (now() - ${CLOSED_AFTER}) at time zone 'UTC') - interval '1 month'`;
 
 /**
- * SQL: whether a month is closed, so that its storage line may be written. Does not count time that the clock skipped
- * when it was set forward: Forge could otherwise write the line before the month's end, and a line is never changed.
+ * SQL: whether a month is closed, so that its storage line may be written. Does not count time that
+ * the clock skipped when it was set forward: Forge could otherwise write the line before the
+ * month's end, and a line is never changed.
  */
 export const IS_CLOSED = (month: string): string =>
   isOlder(`(${month} + interval '1 month') at time zone 'UTC'`, CLOSED_AFTER);
 
 /**
- * SQL: the closed months (see IS_CLOSED) of tenant `s` that have a price for storage and lack their storage line. Reads
- * the months from `open_month` on, because no earlier month lacks a line.
+ * SQL: the closed months (see IS_CLOSED) of tenant `s` that have a price for storage and lack their
+ * storage line. Reads the months from `open_month` on, because no earlier month lacks a line.
  */
 export const UNWRITTEN = `
   select m, c.card from generate_series(s.open_month::timestamp, ${LAST_CLOSED}, interval '1 month') m
@@ -32,10 +33,11 @@ export const UNWRITTEN = `
 const PAGE = 200;
 
 /**
- * Advances `open_month` of one page of tenants past the closed months that need no further storage line. Usually a
- * trigger (migration 0048) does this when the line of `open_month` is inserted. But that trigger does not pass a month
- * in which storage had no price, or a month whose line was inserted before the line of an earlier month. Months that
- * are over only because the clock was set forward are not closed (see IS_CLOSED).
+ * Advances the `open_month` of one page of tenants to the first month that may still lack its
+ * storage line. Usually a trigger (migration 0048) advances `open_month` by one month when the line
+ * of that month is inserted. But the trigger stops at a month in which storage had no price, and at
+ * a month whose line was inserted before the line of an earlier month. Never advances past a month
+ * that seems over only because the clock was set forward (see IS_CLOSED).
  *
  * @param after the last tenant of the previous page; "" for the first page.
  * @returns `after` of the next page; "" after the last one.

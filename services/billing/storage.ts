@@ -4,13 +4,17 @@ export interface StoredKind {
   kind: string;
   artifacts: number;
   bytes: number;
-  /** Mean of the stored bytes over the period, in gigabytes (10^9 bytes). For a period of a month: GB-months. */
+  /**
+   * Mean of the stored bytes over the period, in gigabytes (10^9 bytes). If the period is a month,
+   * this is the number of GB-months.
+   */
   gb_months: number;
 }
 
 /**
- * Measures a tenant's storage now and over a period, by kind of artifact. A deleted artifact counts until its deletion.
- * An artifact whose files are outside Forge's store counts as an artifact with 0 bytes.
+ * Measures a tenant's storage now and over a period, by kind of artifact. A deleted artifact counts
+ * until its deletion. An artifact whose files are outside Forge's store counts as an artifact with
+ * 0 bytes.
  *
  * @param end the period's end. The part of the period after now counts with 0 bytes.
  */

@@ -11,22 +11,25 @@ import type {
 } from "./usage-exporter";
 
 const MICRO_USD = 1_000_000;
-/** Timeout of one try. All tries of a request together must take much less time than the lease of a line. */
+/**
+ * Timeout of one try. All tries of a request together must take much less time than the lease of a
+ * line.
+ */
 const TIMEOUT_MS = 10_000;
 const LIBRARY_RETRIES = 1;
 /** Older lines are not sent: Stripe accepts events of the past 35 days. */
 const OLDEST_S = 35 * 86_400;
 /**
- * A line whose response was lost may be sent again within this time: Stripe detects duplicates for at least 24 hours.
- * Forge uses one hour less, as a margin for clock differences and slow requests.
+ * A line whose response was lost may be sent again within this time: Stripe detects duplicates for
+ * at least 24 hours. Forge uses one hour less, as a margin for clock differences and slow requests.
  */
 const KNOWN_FOR_S = 23 * 3600;
 const MAX_REASON = 400;
 
 /**
- * Reports each line as one event of a billing meter, in whole millionths of a dollar. The line's id is the event's
- * identifier. Stripe rejects a second event with the same identifier, so a line whose response was lost can be sent
- * again.
+ * Reports each line as one event of a billing meter, in whole millionths of a dollar. The line's id
+ * is the event's identifier. Stripe rejects a second event with the same identifier, so a line
+ * whose response was lost can be sent again.
  */
 export class StripeExporter implements UsageExporter {
   readonly name = "stripe";
@@ -34,7 +37,10 @@ export class StripeExporter implements UsageExporter {
   /** How many requests each running delivery has sent, by the delivery's idempotency key. */
   private readonly requests = new Map<string, number>();
 
-  /** Loads Stripe's library only if it is needed, because loading it takes half a second and much memory. */
+  /**
+   * Loads Stripe's library only if it is needed, because loading it takes half a second and much
+   * memory.
+   */
   static async open(settings: StripeSettings): Promise<StripeExporter> {
     const { default: Library } = await import("stripe");
     const { protocol, hostname, port } = new URL(settings.apiUrl);
@@ -80,11 +86,13 @@ export class StripeExporter implements UsageExporter {
     try {
       return await this.send(line, key);
     } catch (error) {
-      const judged = judge(error, this.errors);
+      const judged = deliveryFromError(error, this.errors);
       // The library may have retried a request whose response it did not get.
       const isRepeated = this.requests.get(key) !== 1;
       if (judged.accepted) {
-        return isRepeated || line.in_doubt_s !== null ? judged : { ...judged, warning: UNKNOWN };
+        return isRepeated || line.in_doubt_s !== null
+          ? judged
+          : { ...judged, warning: ALREADY_THERE_WARNING };
       }
       const mayHaveArrived = judged.mayHaveArrived || isRepeated;
       return { ...judged, reason: this.redact(judged.reason), mayHaveArrived };
@@ -104,10 +112,12 @@ export class StripeExporter implements UsageExporter {
           value: new Decimal(line.cost_usd).times(MICRO_USD).toFixed(0),
         },
       },
-      // A new key for each delivery: if Stripe knows the key, it repeats its earlier response, even a failure.
+      // A new key for each delivery: if Stripe knows the key, it repeats its earlier response, even
+      // a failure.
       { idempotencyKey },
     );
-    // The library takes any JSON without a field `error` for success, even if a gateway sent it with status 502.
+    // The library treats any JSON without a field `error` as a success, even if a gateway sent it
+    // with status 502.
     if (event.identifier === line.line_id) return { accepted: true };
     return unavailable("unavailable: the response is not from Stripe", true);
   }
@@ -119,10 +129,10 @@ export class StripeExporter implements UsageExporter {
 }
 
 /**
- * The warning of a delivery that Stripe already had, although it was the line's first send according to the database.
- * The database may have been restored, and the line that it lost may have had another amount.
+ * Warning for a line that Stripe already had, although the database knows of no earlier send. The
+ * database may have been restored to a state before that send. The amount sent may have differed.
  */
-const UNKNOWN =
+const ALREADY_THERE_WARNING =
   "already_there: Stripe had this line before it was sent; compare the amounts in Stripe and here";
 
 /** Error codes of connections that failed before anything was sent. */
@@ -136,10 +146,10 @@ const unavailable = (reason: string, mayHaveArrived: boolean): NotDelivered => (
 });
 
 /**
- * Decides from an error whether and when the delivery is retried. If Stripe already has the line, it counts as
- * accepted.
+ * Decides from an error whether and when the delivery is retried. If Stripe already has the line,
+ * it counts as accepted.
  */
-function judge(error: unknown, errors: typeof Stripe.errors): Delivery {
+function deliveryFromError(error: unknown, errors: typeof Stripe.errors): Delivery {
   if (error instanceof errors.StripeConnectionError) {
     const { detail } = error;
     const code = detail instanceof Error && "code" in detail ? String(detail.code) : "no code";

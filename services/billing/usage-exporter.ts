@@ -18,13 +18,18 @@ export interface ExportedLine {
   created_at: Date;
 }
 
-/** A due line, with what an exporter needs to decide whether to send it. Times are by the database's clock. */
+/**
+ * A billing line that is due for export, with the data by which an exporter decides whether to send
+ * it. Times are by the database's clock.
+ */
 export interface DueLine extends ExportedLine {
-  /** Number of claims, including this one. */
+  /** Number of claims, including this one. Excludes claims that were released without a send. */
   tries: number;
-  /** Age of the line in seconds. Does not count time that the clock skipped when it was set forward. */
+  /**
+   * Age of the line in seconds. Does not count time that the clock skipped when it was set forward.
+   */
   age_s: number;
-  /** Seconds since the first send whose result is unknown; null if no result is unknown. */
+  /** Seconds since the first send with an unknown result; null if all results are known. */
   in_doubt_s: number | null;
 }
 
@@ -41,9 +46,9 @@ export interface NotDelivered {
   /** A stable code, a colon, and a message. */
   reason: string;
   /**
-   * When to retry. `soon`: the receiver is unavailable. `tomorrow`: the receiver rejects this line until an operator
-   * fixes the cause. `too_late`: the line is too old and was not sent. Its age is checked again tomorrow, because the
-   * clock may have been wrong.
+   * When to retry. `soon`: the receiver is unavailable. `tomorrow`: the receiver rejects this line
+   * until an operator fixes the cause. `too_late`: the line is too old and was not sent. Its age is
+   * checked again tomorrow, because the clock may have been wrong.
    */
   retry: "soon" | "tomorrow" | "too_late";
   /** True if the receiver may have accepted the line. */
@@ -51,7 +56,8 @@ export interface NotDelivered {
 }
 
 /**
- * Delivers billing lines to another system, one by one, so that each has its own result. `deliver` must be idempotent.
+ * Delivers billing lines to another system, one by one, so that each has its own result. `deliver`
+ * must be idempotent.
  */
 export interface UsageExporter {
   readonly name: string;

@@ -29,16 +29,17 @@ import { PRECISE_MS, recordStep } from "./record-step";
 import { waitForOpenTransactions } from "./wait-for-open-transactions";
 
 /**
- * Before a process records a step, it waits up to this long for open transactions to end. This is more than the default
- * timeout of a statement. If a transaction takes longer, for example in a frozen process, recording the step does not
- * move the times that the transaction writes.
+ * Before a process records a step, it waits up to this long for open transactions to end. This is
+ * more than the default timeout of a statement. If a transaction takes longer, for example in a
+ * frozen process, recording the step does not move the times that the transaction writes.
  */
 const MAX_TRANSACTION_MS = 5_000;
 /** Idle timeout of the recording transaction between two statements. */
 const FROZEN_MS = 2_000;
 /**
- * Timeout of each statement of the recording transaction. A statement may move the stored times of hundreds of
- * thousands of queued jobs, and may have to wait for a lock that a frozen process holds.
+ * Timeout of each statement of the recording transaction. A statement may move the stored times of
+ * hundreds of thousands of queued jobs, and may have to wait for a lock that a frozen process
+ * holds.
  */
 const RECORDING_MS = 300_000;
 /** A transaction waits up to this long for the recording of a step before it tries again. */
@@ -49,8 +50,8 @@ const ENDED_MS = 86_400_000;
 const MAX_TRIES = 3;
 
 /**
- * Thrown if the database's clock may have been set after this process's last check: the transaction's time may be
- * wrong.
+ * Thrown if the database's clock may have been set after this process's last check: the
+ * transaction's time may be wrong.
  */
 class ClockSet extends Unavailable {
   constructor() {
@@ -60,39 +61,43 @@ class ClockSet extends Unavailable {
 
 interface ClockTransactionOptions extends Pick<TransactionOptions, "begin"> {
   /**
-   * If true, the last try of `transaction` throws `Unavailable` when it can't tell whether the clock was set. By
-   * default, the last try runs anyway.
+   * If true, the last try of `transaction` throws `Unavailable` when it can't tell whether the
+   * clock was set. By default, the last try runs anyway.
    */
   requireKnownClock?: boolean;
 }
 
 /**
- * Detects when the database's clock is set forward or back (a step): compares that clock with this machine's monotonic
- * time. The first process that sees a step records it.
+ * Detects when the database's clock is set forward or back (a step): compares that clock with this
+ * machine's monotonic time. The first process that sees a step records it.
  *
  * Limits:
- * - If the clock is set while all processes are down, the next process to start sees only whether the clock is behind
- *   the last check of any process.
- * - If a machine is suspended and its monotonic time stops, its processes see a step forward afterwards. They do not
- *   record this step if a process on another machine kept running and saw none.
- * - If the clock is set twice in opposite directions within a second or two, before all processes have checked it, the
- *   second step may be recorded twice.
+ * - If the clock is set while all processes are down, the next process to start sees only whether
+ *   the clock is behind the last check of any process.
+ * - If a machine is suspended and its monotonic time stops, its processes see a step forward
+ *   afterwards. They do not record this step if a process on another machine kept running and saw
+ *   none.
+ * - If the clock is set twice in opposite directions within a second or two, before all processes
+ *   have checked it, the second step may be recorded twice.
  */
 export class ClockWatch {
   private readonly processId = randomUUID();
-  /** The reading that the next reading is compared with. All steps before it are recorded. */
-  private accounted: ClockReading | undefined;
+  /** The baseline to compare the next reading with. All steps before the baseline are recorded. */
+  private baseline: ClockReading | undefined;
   private lastRunningMs = 0;
   /**
-   * When this process last saw a step, no matter which process recorded it. If it has seen none, the time of its first
-   * check. Measured in `steadyMs`: the database's time without the recorded steps.
+   * When this process last saw a step, no matter which process recorded it. If it has seen none,
+   * the time of its first check. Measured in `steadyMs`: the database's time without the recorded
+   * steps.
    */
   private sinceMs = 0;
   private changes = 0;
-  /** Runs one check at a time. Concurrent callers share a check, which starts after all their calls. */
-  private readonly looks = new Coalesced<undefined, undefined>(
+  /**
+   * Runs one check at a time. Concurrent callers share a check, which starts after all their calls.
+   */
+  private readonly checks = new Coalesced<undefined, undefined>(
     async (callers) => {
-      await this.lookOnce();
+      await this.checkOnce();
       return callers;
     },
     { maxSize: Number.POSITIVE_INFINITY },
@@ -106,37 +111,42 @@ export class ClockWatch {
   ) {}
 
   /**
-   * Increases with each check that finds that the clock was set, or that can't tell whether it was set. If the revision
-   * is the same after two checks, all comparisons with the clock between these checks are valid.
+   * Increases with each check that finds that the clock was set, or that can't tell whether it was
+   * set. If the revision is the same after two checks, all comparisons with the clock between these
+   * checks are valid.
    */
   get revision(): number {
     return this.changes;
   }
 
   /**
-   * When this process last saw a step (see `sinceMs`). The value changes when this process's monotonic time and the
-   * clock diverge: the clock was set, or this process was suspended.
+   * When this process last saw a step (see `sinceMs`). The value changes when this process's
+   * monotonic time and the clock diverge: the clock was set, or this process was suspended.
    */
   get steadySinceMs(): number {
     return this.sinceMs;
   }
 
-  /** Checks the clock. Returns whether comparisons with the clock since `revision` was read are valid. */
+  /**
+   * Checks the clock, and returns whether the current revision equals `revision`. If so, all
+   * comparisons with the clock that the caller made after reading `revision` are valid.
+   */
   async isUnchangedSince(revision: number): Promise<boolean> {
-    await this.look();
+    await this.check();
     return this.changes === revision;
   }
 
   /** Checks the clock, and records a step. Call regularly, and never inside a transaction. */
-  async look(): Promise<void> {
-    await this.looks.add(undefined);
+  async check(): Promise<void> {
+    await this.checks.add(undefined);
   }
 
   /**
-   * Runs a transaction whose time decides a bill or an age. If the clock was set and the step is not recorded yet,
-   * checks the clock and starts the transaction again. The last try runs even if it is still unknown whether the clock
-   * was set, because most bills must not wait. Work that can wait, such as deletions by age and the lines of closed
-   * months, passes `requireKnownClock`: then the last try throws, and the caller's loop retries later.
+   * Runs a transaction whose time decides a bill or an age. If the clock was set and the step is
+   * not recorded yet, checks the clock and starts the transaction again. The last try runs even if
+   * it is still unknown whether the clock was set, because most bills must not wait. Work that can
+   * wait, such as deletions by age and the lines of closed months, passes `requireKnownClock`: then
+   * the last try throws, and the caller's loop retries later.
    */
   async transaction<T>(
     work: (db: Queryable) => Promise<T>,
@@ -151,9 +161,9 @@ export class ClockWatch {
             if (isLast && !requireKnownClock) return await work(db);
             const { runningMs, recordedMs } = this.requireKnownClock(time?.rows[0]?.ms);
             const result = await work(db);
-            // A process that records a step waits at most MAX_TRANSACTION_MS for this transaction to end. Then it
-            // moves times that this transaction may have read. So if this transaction took longer, check that no step
-            // was recorded.
+            // A process that records a step waits at most MAX_TRANSACTION_MS for this transaction
+            // to end. Then it moves times that this transaction may have read. So if this
+            // transaction took longer, check that no step was recorded.
             if (this.runningMs() - runningMs > MAX_TRANSACTION_MS) {
               if ((await readClockAndSteps(db)).recordedMs !== recordedMs) throw new ClockSet();
             }
@@ -163,9 +173,10 @@ export class ClockWatch {
         );
       } catch (error) {
         if (!(error instanceof ClockSet) || isLast) throw error;
-        // The wait is bounded, so that bills are written even if recording a step fails or takes long.
+        // The wait is bounded, so that bills are written even if recording a step fails or takes
+        // long.
         const timeout = sleep(this.recordingWaitMs, undefined, { ref: false });
-        await Promise.race([this.look().catch(() => undefined), timeout]);
+        await Promise.race([this.check().catch(() => undefined), timeout]);
       }
     }
   }
@@ -175,14 +186,14 @@ export class ClockWatch {
    * @throws ClockSet if the clock was set after the last check.
    */
   private requireKnownClock(databaseMs: number): ClockReading {
-    const { accounted } = this;
+    const { baseline } = this;
     const now = { runningMs: this.runningMs(), databaseMs, recordedMs: 0 };
-    if (!accounted || stepBetween(accounted, now) !== 0) throw new ClockSet();
-    return { ...now, recordedMs: accounted.recordedMs };
+    if (!baseline || stepBetween(baseline, now) !== 0) throw new ClockSet();
+    return { ...now, recordedMs: baseline.recordedMs };
   }
 
-  private async lookOnce(): Promise<void> {
-    const before = this.accounted;
+  private async checkOnce(): Promise<void> {
+    const before = this.baseline;
     let now = before ? await this.read(this.pool) : await this.recordStepBackWhileDown();
     if (before && now && unrecordedStep(before, now) !== 0) now = await this.recordSince(before);
     if (!now) {
@@ -194,14 +205,14 @@ export class ClockWatch {
       this.changes += 1;
       this.sinceMs = nowMs;
     }
-    this.accounted = before ? nextBaseline(before, now) : now;
+    this.baseline = before ? nextBaseline(before, now) : now;
     this.lastRunningMs = now.runningMs;
     await saveClockCheck(this.pool, this.processId, this.sinceMs, nowMs);
   }
 
   /**
-   * Runs at this process's first check. Records a step if the clock was set back while no process ran. Processes that
-   * start at the same time wait for the lock and then see the recorded step.
+   * Runs at this process's first check. Records a step if the clock was set back while no process
+   * ran. Processes that start at the same time wait for the lock and then see the recorded step.
    */
   private async recordStepBackWhileDown(): Promise<ClockReading | undefined> {
     const nowMs = this.runningMs();
@@ -213,8 +224,8 @@ export class ClockWatch {
 
   private async recordSince(before: ClockReading): Promise<ClockReading | undefined> {
     const noticedMs = this.runningMs();
-    // Transactions that started before the step write the time that the clock showed before it was set. Wait until they
-    // end, because recordStep moves only times in committed rows.
+    // Transactions that started before the step write the time that the clock showed before it was
+    // set. Wait until they end, because recordStep moves only times in committed rows.
     await waitForOpenTransactions(this.pool, MAX_TRANSACTION_MS);
     return await this.record(this.lastRunningMs, noticedMs, async (db, now) => {
       const byMs = unrecordedStep(before, now);
@@ -223,14 +234,15 @@ export class ClockWatch {
   }
 
   /**
-   * Reads the clock again, and records the step. Takes a lock, so that no other process records at the same time.
+   * Reads the clock again, and records the step. Takes a lock, so that no other process records at
+   * the same time.
    *
-   * @param soFarMs when this process last knew that all steps were recorded (runningMs).
+   * @param lastCheckMs when this process last knew that all steps were recorded (runningMs).
    * @param noticedMs when the step was noticed (runningMs).
    * @param findStep returns the step to record in ms, or 0 for none.
    */
   private async record(
-    soFarMs: number,
+    lastCheckMs: number,
     noticedMs: number,
     findStep: (db: Queryable, now: ClockReading) => Promise<number>,
   ): Promise<ClockReading | undefined> {
@@ -239,15 +251,15 @@ export class ClockWatch {
       const now = await this.read(db);
       if (!now) return { seen: undefined, byMs: 0, attempts: 0 };
       const byMs = await findStep(db, now);
-      const gapS = (now.runningMs - soFarMs + PRECISE_MS) / 1000;
+      const gapS = (now.runningMs - lastCheckMs + PRECISE_MS) / 1000;
       const noticedS = (now.runningMs - noticedMs) / 1000;
       const attempts = byMs === 0 ? 0 : await recordStep(db, byMs / 1000, gapS, noticedS);
       const seen = { ...now, recordedMs: now.recordedMs + byMs };
       await deleteClockChecksOutside(db, steadyMs(seen) - ENDED_MS, steadyMs(seen) + PRECISE_MS);
       return { seen, byMs, attempts };
     };
-    // Other processes wait for the lock, so Postgres must end this session if its process freezes while it holds the
-    // lock.
+    // Other processes wait for the lock, so Postgres must end this session if its process freezes
+    // while it holds the lock.
     const begin = `set local idle_in_transaction_session_timeout = ${FROZEN_MS}`;
     const options = { begin, timeoutMs: RECORDING_MS };
     const { seen, byMs, attempts } = await transaction(this.pool, work, options);
@@ -258,8 +270,9 @@ export class ClockWatch {
   }
 
   /**
-   * Whether this process was suspended and the clock was not set forward: another process kept running, saw no step,
-   * and checked the clock at a time that the step would have skipped.
+   * Whether a step forward that this process sees is false, because the process was suspended and
+   * the clock was not set. True if another process saw no step and read a time from the clock that
+   * a real step would have skipped.
    */
   private async wasSuspended(
     db: Queryable,
@@ -276,8 +289,8 @@ export class ClockWatch {
     const began = this.runningMs();
     const found = await readClockAndSteps(db);
     const ended = this.runningMs();
-    // `runningMs` is the middle of the read, so it is wrong by half the read's duration at most. Two readings together
-    // must not be wrong by more than PRECISE_MS.
+    // `runningMs` is the middle of the read, so it is wrong by half the read's duration at most.
+    // Two readings together must not be wrong by more than PRECISE_MS.
     if (ended - began > PRECISE_MS) return undefined;
     return { ...found, runningMs: (began + ended) / 2 };
   }

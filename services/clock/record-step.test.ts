@@ -4,9 +4,9 @@ import { checkoutRoot } from "../../dev/stack/paths";
 import { WAITS } from "./record-step";
 
 /**
- * SQL in these folders compares columns with the database's clock. Each such column must be in WAITS, so that
- * `recordStep` corrects it after the clock was set, or in HARMLESS. This test does not find columns inside a template,
- * such as `${time} < now()`.
+ * The folders whose SQL this test reads. If SQL compares a column with the database's clock, the
+ * column must be in WAITS or in HARMLESS. `recordStep` corrects the columns in WAITS when the clock
+ * was set. This test does not find columns inside a template, such as `${time} < now()`.
  */
 const FOLDERS = ["services", "platform/postgres"];
 const MIGRATIONS = join(checkoutRoot(), "platform/postgres/migrations");
@@ -18,7 +18,9 @@ const DRAWN = "at worst a chart lacks points or shows them at other times";
 const BEGINS =
   "a deployment's times only follow each other; clock offsets give its lifetime (lifetime.ts)";
 
-/** Columns that are compared with the clock but are not in WAITS, by file, and why that is harmless. */
+/**
+ * Columns that are compared with the clock but are not in WAITS, by file, and why that is harmless.
+ */
 const HARMLESS: Record<string, string> = {
   "artifact-deletion.ts: deleted_at": KEPT,
   "budgets.ts: completed_at": "a job that still has no bill counts for a day, more or less",
@@ -53,7 +55,10 @@ const COMPARED = [
   new RegExp(String.raw`(?:greatest|least)\(${CLOCK}, ${COLUMN}`, "g"),
 ];
 
-/** Reads a source. Replaces the constant LOCKED_AT, which the patterns would not recognize as a time of the clock. */
+/**
+ * Reads a source. Replaces the constant LOCKED_AT, which the patterns would not recognize as a time
+ * of the clock.
+ */
 const read = (path: string): string =>
   readFileSync(path, "utf8").replaceAll("${LOCKED_AT}", "now()");
 

@@ -1,20 +1,21 @@
 import { execute, type Queryable } from "../../platform/postgres/pool";
 
 /**
- * The largest error of a step's length, in ms. It is less than half of the shortest step, so that times before a step
- * can be distinguished from times after it.
+ * The largest error of a step's length, in ms. It is less than half of the shortest step, so that
+ * times before a step can be distinguished from times after it.
  */
 export const PRECISE_MS = 2_000;
 
 /**
- * SQL, for a step forward: when the step was noticed, in the time of the clock as it ran before the step, plus
- * PRECISE_MS. All times up to this one were written before the step.
+ * SQL, for a step forward: a stored time that is not later than this value was written before the
+ * step. The value is what the clock showed when the step was noticed, minus the step, plus
+ * PRECISE_MS.
  */
 const BEFORE_FORWARD = `clock_timestamp() - step.noticed - step.by + interval '${PRECISE_MS} ms'`;
 
 /**
- * The tables with times to move, and their keys. All transactions lock rows in this order of tables, and within a table
- * by key.
+ * The tables with times to move, and their keys. All transactions lock rows in this order of
+ * tables, and within a table by key.
  */
 const KEYS = {
   jobs: ["job_id"],
@@ -34,14 +35,17 @@ const HELD = "state in ('assigned', 'running')";
 const CANCEL_REQUESTED_AT =
   "(select cancel_requested_at from jobs where jobs.job_id = attempts.job_id)";
 
-/** Times of running jobs and attempts. Each of them moves if the time in `since` is before the step. */
+/**
+ * Columns with times of running jobs and attempts. In each row, the time in `column` moves if the
+ * time in `since` is before the step.
+ */
 const RUNS: [table: Table, column: string, condition: string, since: string][] = [
   ["jobs", "started_at", "status not in ('completed', 'failed')", "started_at"],
   ["attempts", "assigned_at", HELD, "assigned_at"],
   ["attempts", "started_at", HELD, "started_at"],
   ["attempts", "deadline_at", HELD, "started_at"],
-  // `cancel_by` counts from the cancel, not from the attempt's start, so it moves only if the cancel came before the
-  // step.
+  // `cancel_by` counts from the cancel request, not from the attempt's start. So it moves only if
+  // the cancel was requested before the step.
   ["attempts", "cancel_by", "state = 'running' and cancel_by is not null", CANCEL_REQUESTED_AT],
 ];
 
@@ -49,13 +53,14 @@ const RUNS: [table: Table, column: string, condition: string, since: string][] =
 const UNEXPORTED = "exported_at is null and cost_usd > 0";
 
 /**
- * Columns with a time until which, or since which, something waits. After a step back, each wait would become longer by
- * the step, so all these times move. After a step forward, waits end too early, which is harmless for most columns.
- * Only times in columns with "moves" then move, so that Forge does not end a placement, or give up an export, too
- * early.
+ * Columns that contain the start or the end of a wait. After a step back, a wait would take too
+ * long, so all times that are now in the future move. After a step forward, a wait ends too early,
+ * which is harmless for most columns. Only the columns marked "moves" then move. Without this move,
+ * Forge would end a placement, or give up an export, too early.
  *
- * Every column that SQL compares with the clock is in this list, or record-step.test.ts says why not. A condition must
- * not select a set that grows without bound: everything that needs the clock waits while a step is recorded.
+ * Every column that SQL compares with the clock is in this list, or record-step.test.ts says why
+ * not. A condition must not select a set of rows that grows without bound: transactions that need
+ * the clock wait while a step is recorded.
  */
 export const WAITS: [table: Table, column: string, condition: string, afterForward?: "moves"][] = [
   ["attempts", "queued_at", "ended_at is null"],
@@ -84,9 +89,10 @@ interface Move {
 }
 
 /**
- * Returns the times that move when a step is recorded. A step back makes the clock show some times twice, all of them
- * within the last `gap` seconds. If an attempt started at such a time, it is unknown whether it started before the
- * step. The attempt then keeps its times: its deadline may be too late, and its measured time too short.
+ * Returns the times that move when a step is recorded. A step back makes the clock show some times
+ * twice, all of them within the last `gap` seconds. If an attempt started at such a time, it is
+ * unknown whether it started before the step. The attempt then keeps its times: its deadline may be
+ * too late, and its measured time too short.
  */
 function movesOf(isForward: boolean): Move[] {
   const began = (time: string): string =>
@@ -98,7 +104,8 @@ function movesOf(isForward: boolean): Move[] {
     column,
     when: `${condition} and ${began(since)}`,
   }));
-  // After a step forward, times written before the step move. After a step back, times that are now in the future move.
+  // After a step forward, times written before the step move. After a step back, times that are now
+  // in the future move.
   const waits = WAITS.filter(([, , , afterForward]) => !isForward || afterForward === "moves").map(
     ([table, column, condition]) => ({
       table,
@@ -138,14 +145,15 @@ async function moveTimes(
 }
 
 /**
- * Records a step and moves the times of unfinished work by it, so that attempts run and are billed as if the clock had
- * not been set. The times by which deployments are billed don't move: their bill uses clock_offset_s() (lifetime.ts).
- * The caller has taken the lock of `lockSteps`, then read the clock, and has waited for transactions that started
- * before the step.
+ * Records a step and adds `byS` to the times of unfinished work: attempts then run and are billed
+ * as if the clock had not been set. The times by which deployments are billed don't move: their
+ * bill uses clock_offset_s() (lifetime.ts). Before this call, the caller must wait until the
+ * transactions that started before the step have ended, then call `lockSteps`, then read the clock.
  *
  * @param byS the step in seconds; negative if the clock was set back.
  * @param gapS the longest possible time since the step, in seconds.
- * @param noticedS seconds since the step was noticed. Everything that started after this moment started after the step.
+ * @param noticedS seconds since the step was noticed. Everything that started after this moment
+ *   started after the step.
  * @returns how many attempts were moved.
  */
 export async function recordStep(

@@ -3,7 +3,10 @@ import { all, type Queryable } from "../../platform/postgres/pool";
 
 const PAUSE_MS = 50;
 
-/** The open transactions of all Forge processes. A statement outside a transaction counts as one, too. */
+/**
+ * The open transactions of all Forge processes. A statement outside a transaction counts as one,
+ * too.
+ */
 async function listTransactions(db: Queryable): Promise<Set<string>> {
   const rows = await all<{ id: string }>(
     db,
@@ -15,8 +18,9 @@ async function listTransactions(db: Queryable): Promise<Set<string>> {
 }
 
 /**
- * Waits until all currently open transactions of Forge processes have ended, for `timeoutMs` at most. Takes no locks.
- * Don't call it inside a transaction: there, Postgres returns the same snapshot of pg_stat_activity each time.
+ * Waits until all currently open transactions of Forge processes have ended, for `timeoutMs` at
+ * most. Takes no locks. Don't call it inside a transaction: there, Postgres returns the same
+ * snapshot of pg_stat_activity each time.
  */
 export async function waitForOpenTransactions(db: Queryable, timeoutMs: number): Promise<void> {
   const giveUpMs = performance.now() + timeoutMs;

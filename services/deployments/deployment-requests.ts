@@ -68,8 +68,8 @@ export async function listRequests(
 }
 
 /**
- * Rows are deleted after a day. A deployment has one row per minute of the day. If a deployment has requests in the
- * same minute of a later day, they overwrite the row. Without such requests, the old row must be deleted.
+ * Rows are deleted after a day. A deployment has one row per minute of the day. A request in the
+ * same minute of a later day overwrites the row. If there is none, the row must be deleted.
  */
 const RETENTION = { table: "deployment_requests", time: "at", age: "interval '1 day'" };
 

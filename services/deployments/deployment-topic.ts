@@ -4,7 +4,9 @@ import { temporalReceiver } from "../temporal/temporal-receiver";
 import { wakeDeployment } from "./deployment-workflows";
 import { claimDueWakes, type DeploymentWake } from "./workflow-wakes";
 
-/** Starts and wakes the workflows of deployments. The reconciler finds workflows that are missing. */
+/**
+ * Starts and wakes the workflows of deployments. The reconciler finds workflows that are missing.
+ */
 export const deploymentTopic = (ctx: Context): Topic<DeploymentWake, string> => {
   const { pool, signals, config } = ctx;
   const { leaseS } = config.outbox;
@@ -16,15 +18,16 @@ export const deploymentTopic = (ctx: Context): Topic<DeploymentWake, string> => 
       signals.on("deployment", onCommit);
       return () => signals.off("deployment", onCommit);
     },
-    // Claim the wake here, so that no sweep claims it at the same time. The topics of jobs and pipelines need not do
-    // this: there, the transaction that adds an entry also leases it to its process.
+    // Claim the wake here, so that no sweep claims it at the same time. The topics of jobs and
+    // pipelines need not do this, because the transaction that adds their entry also leases the
+    // entry.
     find: async (deploymentId) => (await claimDueWakes(pool, leaseS, 1, deploymentId)).at(0),
     claim: (limit) => claimDueWakes(pool, leaseS, limit),
     async deliver(wake) {
       await wakeDeployment(ctx, wake);
       return "delivered";
     },
-    factsOf: ({ deployment_id }) => ({ deployment_id }),
+    logFieldsOf: ({ deployment_id }) => ({ deployment_id }),
     callOf: () => "deployment",
   };
 };

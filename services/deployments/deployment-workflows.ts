@@ -38,17 +38,17 @@ export async function wakeDeployment(
 /**
  * Compares a deployment's workflow with its row and repairs differences:
  * - The deployment is live, but its workflow is not open: starts the workflow again.
- * - The deployment is stopped, or missing because the database was restored to an earlier state: terminates its open
- *   workflow.
- * - The workflow is open and runs no task or activity, but has work to do: wakes the workflow, which then reads the
- *   deployment's whole state.
+ * - The deployment is stopped, or missing because the database was restored to an earlier state:
+ *   terminates its open workflow.
+ * - The workflow is open and runs no task or activity, but has work to do: wakes the workflow,
+ *   which then reads the deployment's whole state.
  */
 async function compareDeployment(ctx: Context, deploymentId: string): Promise<void> {
   const { pool, logger, metrics } = ctx;
   const workflowId = deploymentWorkflowId(deploymentId);
   const workflow = await readWorkflow(ctx, workflowId);
-  // Read Postgres after Temporal, so that the row is at least as new as the workflow: a row is written before its
-  // workflow starts, and is `stopped` before its workflow closes.
+  // Read Postgres after Temporal, so that the row is at least as new as the workflow: a row is
+  // written before its workflow starts, and is `stopped` before its workflow closes.
   const row = await findComparedDeployment(pool, deploymentId);
   const isOver = row === undefined || row.status === "stopped";
   if (isOpen(workflow) !== isOver) {

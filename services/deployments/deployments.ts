@@ -1,4 +1,4 @@
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import type { LivedUntil, MonthShare } from "../../core/billing/accrual";
 import type { DeploymentStatus } from "../../core/deployments/workflow";
 import { LOCKED_AT } from "../../platform/postgres/clock";
@@ -6,11 +6,11 @@ import { listPage, type Page, Where } from "../../platform/postgres/pages";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { ARTIFACTS, hasId, MAX_OWNERS } from "../artifacts/artifacts";
 import type { BillingRow } from "../billing/billing-records";
-import { LIFETIME_DAYS, LIVED_BY_MONTH, WRITTEN_SHARES } from "../billing/lifetime";
+import { LIFETIME_BY_MONTH, LIFETIME_DAYS, WRITTEN_SHARES } from "../billing/lifetime";
 
 /**
- * A row of `deployments`. Lock it before you change one of its placements. Lock order: job, attempt, worker,
- * deployment, placement.
+ * A row of `deployments`. Lock it before you change one of its placements. Lock order: job,
+ * attempt, worker, deployment, placement.
  */
 export interface DeploymentRow {
   /** Its artifact's storage id. */
@@ -49,7 +49,10 @@ const SHOWN = `d.*, ${LIFETIME_DAYS} as lifetime_days, d.deployment_id as storag
                              'rate_card', b.rate_card)
    from billing_records b where b.job_id = d.job_id) as bill`;
 
-/** Finds deployments by artifact id, or by storage id, which is also the deployment's id. At most one per tenant. */
+/**
+ * Finds deployments by artifact id, or by storage id, which is also the deployment's id. At most
+ * one per tenant.
+ */
 export async function findDeployments(db: Queryable, id: string, tenantScope: TenantScope) {
   return await all<ShownDeploymentRow>(
     db,
@@ -72,7 +75,9 @@ export async function listDeployments(
     select: SHOWN,
     from: "deployments d",
     order: ["created_at", "deployment_id"],
-    where: new Where().seenBy(tenantScope).also(statuses, (given) => `status = any(${given})`),
+    where: new Where()
+      .inTenantScope(tenantScope)
+      .andIfSet(statuses, (given) => `status = any(${given})`),
     page,
   });
 }
@@ -86,8 +91,8 @@ export async function lockDeployment(db: Queryable, deploymentId: string) {
 }
 
 /**
- * Inserts the deployment of a completed deploy job, with the numbers of replicas in the job's payload. From then on,
- * the deployment accrues cost and can be stopped.
+ * Inserts the deployment of a completed deploy job, with the numbers of replicas in the job's
+ * payload. From then on, the deployment accrues cost and can be stopped.
  */
 export async function insertDeployment(
   db: Queryable,
@@ -111,14 +116,14 @@ export async function insertDeployment(
 /** The inputs of the final bill of a deployment that was just stopped. */
 export interface StoppedRow extends BillingRow {
   lived: LivedUntil[];
-  /** The parts of the bill that are already written, one per closed month. */
+  /** The shares of the bill that already have a billing line, one per month. */
   written: MonthShare[];
 }
 
 /**
- * Marks an active deployment as stopping by one compare-and-set, which ends its accrual. Undefined if the deployment is
- * not active. The wait for the row's lock is not billed: the trigger `note_clock_offset` subtracts the time since
- * `now()`, as it subtracts a step of the clock.
+ * Marks an active deployment as stopping by one compare-and-set, which ends its accrual. Undefined
+ * if the deployment is not active. The time for which this statement waits for the row's lock is
+ * not billed: the trigger `note_clock_offset` subtracts this time in the same way as a clock step.
  */
 export async function markStopping(db: Queryable, deploymentId: string, stoppedBy: string) {
   return await maybeOne<StoppedRow>(
@@ -127,12 +132,15 @@ export async function markStopping(db: Queryable, deploymentId: string, stoppedB
             stopped_by = $2, asked = asked + 1, next_try_at = null, trouble = null
      from billing_records b
      where d.deployment_id = $1 and d.status = 'active' and b.job_id = d.job_id
-     returning b.*, ${LIVED_BY_MONTH} as lived, ${WRITTEN_SHARES} as written`,
+     returning b.*, ${LIFETIME_BY_MONTH} as lived, ${WRITTEN_SHARES} as written`,
     [deploymentId, stoppedBy],
   );
 }
 
-/** Marks a stopping deployment stopped if all its placements have ended. The last write of a deployment. */
+/**
+ * Marks a stopping deployment stopped if all its placements have ended. The last write of a
+ * deployment.
+ */
 export async function markStopped(db: Queryable, deploymentId: string): Promise<boolean> {
   const changed = await execute(
     db,
@@ -175,7 +183,8 @@ export async function recordPlacementFailure(
 }
 
 /**
- * SQL: the delay after a number of failures, at most 30 times `retryS`. With the default `retryS`, from 10 s to 5 min.
+ * SQL: the delay of the next placement. The delay doubles with each failure, from `retryS` up to 30
+ * times `retryS`. With the default `retryS`, this is from 10 s to 5 min.
  */
 export const backoff = (failures: string, retryS: string): string =>
   `make_interval(secs => ${retryS}::float8 * least(30, 2 ^ least(${failures}, 10)))`;
@@ -191,7 +200,10 @@ export async function msUntilNextTry(db: Queryable, deploymentId: string): Promi
   return row?.ms ?? 0;
 }
 
-/** Clears the backoff and `trouble` (the last failure) of a deployment that serves. Requests a wake of its workflow. */
+/**
+ * Clears the backoff and `trouble` (the last failure) of a deployment that serves. Requests a wake
+ * of its workflow.
+ */
 export async function recordServing(db: Queryable, deploymentId: string): Promise<void> {
   await execute(
     db,
@@ -201,7 +213,10 @@ export async function recordServing(db: Queryable, deploymentId: string): Promis
   );
 }
 
-/** A tenant's deployment, and one of its servers to send requests to; `server` is null if there is none. */
+/**
+ * A tenant's deployment, and one of its servers to send requests to; `server` is null if there is
+ * none.
+ */
 export interface OwnDeployment {
   deployment_id: string;
   status: DeploymentStatus;

@@ -6,9 +6,9 @@ import { fitting, kindsOf } from "../fleet/worker-kinds";
 const PAGE = 200;
 
 /**
- * Matches deployments with kinds of idle workers. Workers of one kind fit the same jobs (worker-kinds.ts). Reads only a
- * limited number of each tenant's kinds, chosen at random, as the scheduler does. So a tenant with more kinds waits
- * longer, but does not delay other tenants.
+ * Matches deployments with kinds of idle workers. Workers of one kind fit the same jobs
+ * (worker-kinds.ts). Reads only a limited number of each tenant's kinds, chosen at random, as the
+ * scheduler does. So a tenant with more kinds waits longer, but does not delay other tenants.
  */
 const REQUEST_GROWTH = `
 with page as materialized (
@@ -38,11 +38,12 @@ select (select coalesce(array_agg(deployment_id), '{}') from woken) as woken_ids
        (select case when count(*) = ${PAGE} then max(deployment_id) end from page) as next`;
 
 /**
- * Reads one page of deployments, and requests a wake of the workflows of those that could grow onto an idle worker.
+ * Reads one page of deployments, and requests a wake of the workflows of those that could grow onto
+ * an idle worker.
  *
  * @param after the id after which the page begins; "" for the first page.
- * @returns the ids of the deployments to wake, and `next`: the value of `after` for the next page, or "" if this was
- *   the last page.
+ * @returns the ids of the deployments to wake, and `next`: the value of `after` for the next page,
+ *   or "" if this was the last page.
  */
 export async function requestGrowth(
   db: Queryable,

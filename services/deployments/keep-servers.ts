@@ -21,8 +21,9 @@ import {
 } from "./placements";
 
 /**
- * Keeps an active deployment at its number of servers. Makes one placement at a time, because the job of each placement
- * must avoid the workers that serve the deployment already.
+ * Starts a server of an active deployment if the deployment has fewer than its minimum, or fewer
+ * than its maximum while an idle worker fits. Makes one placement at a time, because the job of
+ * each placement must avoid the workers that already serve the deployment.
  */
 export async function keepServers(ctx: Context, deploymentId: string): Promise<DeploymentAction> {
   const { retryS } = ctx.config.deployments;
@@ -44,7 +45,7 @@ export async function keepServers(ctx: Context, deploymentId: string): Promise<D
     if (!(await needsAnother(db, deployment, live))) return { look: { isOver: false } };
     const waitMs = await msUntilNextTry(db, deploymentId);
     if (waitMs > 0) return { look: { isOver: false, againInMs: waitMs } };
-    const placing = await place(db, deployment, live);
+    const placing = await startPlacement(db, deployment, live);
     return { look: { isOver: false, placing }, isQueued: true };
   });
   if (isQueued) ctx.signals.queueChanged();
@@ -60,7 +61,7 @@ async function needsAnother(
   return serving < min || (serving < max && (await hasIdleWorker(db, id)));
 }
 
-async function place(db: Queryable, deployment: DeploymentRow, live: PlacementRow[]) {
+async function startPlacement(db: Queryable, deployment: DeploymentRow, live: PlacementRow[]) {
   const { deployment_id: deploymentId, job_id: firstId } = deployment;
   const first = await requireJob(db, firstId);
   const placement = await nextPlacement(db, deploymentId);

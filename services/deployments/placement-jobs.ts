@@ -15,8 +15,9 @@ export interface NewPlacementJob {
 }
 
 /**
- * Inserts a job that places a deployment again. Once committed, it can be assigned. It has no outbox entry, because the
- * deployment's workflow starts the job's workflow.
+ * Inserts a job that adds a placement to an existing deployment. A worker can get the job as soon
+ * as the transaction commits. The job has no outbox entry, because the deployment's workflow starts
+ * the job's workflow.
  */
 export async function insertPlacementJob(
   db: Queryable,
@@ -43,8 +44,8 @@ export async function insertPlacementJob(
 }
 
 /**
- * Returns the deployment's unfinished jobs whose placements have ended: their results are not needed. Leaves out jobs
- * that are being cancelled, and jobs with a completed attempt.
+ * Returns the deployment's unfinished jobs whose placements have ended: their results are not
+ * needed. Leaves out jobs that are being cancelled, and jobs with a completed attempt.
  */
 export async function listUnneededJobs(db: Queryable, deploymentId: string): Promise<string[]> {
   const rows = await all<{ job_id: string }>(

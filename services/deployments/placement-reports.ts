@@ -12,21 +12,21 @@ export interface PlacementReport {
 }
 
 /**
- * If a serving placement fails within this time after it began to serve, the next placement is delayed, as after a
- * failed start.
+ * If a serving placement fails within this time after it began to serve, the next placement is
+ * delayed, as after a failed start.
  */
 const EARLY_END = "interval '5 minutes'";
 
 /**
- * A heartbeat that arrives within this time after a stop, and does not list the server, is no proof that the server has
- * ended: the worker may have sent the heartbeat before the server started.
+ * A heartbeat that arrives within this time after a stop, and does not list the server, is no proof
+ * that the server has ended: the worker may have sent the heartbeat before the server started.
  */
 const STALE_REPORT = "interval '1 second'";
 
 /**
- * Records what a heartbeat reports about its worker's placements. Ends placements whose server has been missing or
- * unhealthy for too long, and stopping placements whose server is gone. Requests a wake of the workflows of their
- * deployments.
+ * Records what a heartbeat reports about its worker's placements. Ends placements whose server has
+ * been missing or unhealthy for too long, and stopping placements whose server is gone. Requests a
+ * wake of the workflows of their deployments.
  *
  * @returns the deployments to wake.
  */
@@ -91,9 +91,10 @@ export async function recordPlacementReports(
 }
 
 /**
- * Of the deployments that a worker reports, returns those that it should not serve. The worker should serve a
- * deployment that has a `serving` placement on this worker. It should also serve a deployment that one of its attempts
- * has started, while the attempt runs and while the attempt's result is processed.
+ * Of the deployments that a worker reports, returns those that it should not serve. The worker
+ * should serve a deployment that has a `serving` placement on this worker. It should also serve a
+ * deployment that one of its attempts has started, while the attempt runs and while the attempt's
+ * result is processed.
  */
 export async function listUnexpectedDeployments(
   db: Queryable,

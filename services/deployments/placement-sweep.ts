@@ -8,9 +8,9 @@ import { isAnyDeployed } from "./workflow-wakes";
 const SWEEP_MS = 1_000;
 
 /**
- * Ends placements whose servers should have stopped, but whose end no heartbeat has reported. Wakes the workflows of
- * deployments that can grow onto idle workers. This loop is separate from the courier that delivers wakes, so that
- * neither delays the other.
+ * Ends placements whose servers should have stopped, but whose end no heartbeat has reported. Wakes
+ * the workflows of deployments that can grow onto idle workers. This loop is separate from the
+ * courier that delivers wakes, so that neither delays the other.
  */
 export class PlacementSweep extends LoopComponent {
   /** The deployment id after which the next sweep looks for deployments that can grow. */

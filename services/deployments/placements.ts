@@ -18,8 +18,8 @@ export interface PlacementRow {
 }
 
 /**
- * Placements of these deployments, ordered by deployment and number. While a placement is starting, `worker_id` is its
- * job's worker.
+ * Placements of these deployments, ordered by deployment and number. While a placement is starting,
+ * `worker_id` is its job's worker.
  */
 export async function listPlacements(db: Queryable, deploymentIds: string[], liveOnly = false) {
   return await all<PlacementRow>(
@@ -48,9 +48,10 @@ export async function insertPlacement(
 }
 
 /**
- * Records that a placement's job has completed. The placement then serves. If the deployment no longer needs the
- * placement, the placement stops at once. If the worker has died, the placement ends as `worker_lost`. A placement that
- * has ended is not changed. The caller holds the locks of worker and deployment.
+ * Records that a placement's job has completed. The placement then serves. If the deployment no
+ * longer needs the placement, the placement stops at once. If the worker has died, the placement
+ * ends as `worker_lost`. A placement that has ended is not changed. The caller holds the locks of
+ * worker and deployment.
  */
 export async function servePlacement(db: Queryable, jobId: string, attempt: number): Promise<void> {
   await execute(
@@ -81,16 +82,17 @@ export async function servePlacement(db: Queryable, jobId: string, attempt: numb
 }
 
 /**
- * SQL: locks the placements of the deployments in `held` that meet the condition. Locks in key order, as the recording
- * of a clock step does (record-step.ts): different orders could cause a deadlock.
+ * SQL: locks the placements that meet `condition` and belong to a deployment in the CTE `held`.
+ * Locks the placements in key order, like `recordStep` (record-step.ts): different orders could
+ * cause a deadlock.
  */
 const lockHeld = (condition: string): string => `
   select p.deployment_id, p.placement from placements p join held using (deployment_id)
   where ${condition} order by p.deployment_id, p.placement for no key update of p`;
 
 /**
- * Ends the placements of a lost worker, and requests a wake of their deployments' workflows. The caller holds the
- * worker's lock.
+ * Ends the placements of a lost worker, and requests a wake of their deployments' workflows. The
+ * caller holds the worker's lock.
  *
  * @returns the deployments to wake.
  */
@@ -118,13 +120,19 @@ export async function endPlacementsOfLostWorker(
   return rows.map((row) => row.deployment_id);
 }
 
-/** SQL: sets a serving placement to `stopping` and ends a starting one. The caller holds the deployment's lock. */
+/**
+ * SQL: sets a serving placement to `stopping` and ends a starting one. The caller holds the
+ * deployment's lock.
+ */
 const STOP = `state = case when p.state = 'serving' then 'stopping' else 'ended' end,
   stopping_at = ${LOCKED_AT},
   outcome = case when p.state = 'serving' then null else 'stopped' end,
   ended_at = case when p.state = 'serving' then null else ${LOCKED_AT} end`;
 
-/** Stops all placements of a deployment except `keep` of them. Prefers to keep serving ones, then older ones. */
+/**
+ * Stops all placements of a deployment except `keep` of them. Prefers to keep serving ones, then
+ * older ones.
+ */
 export async function stopPlacements(db: Queryable, deploymentId: string, keep = 0) {
   return await execute(
     db,
@@ -157,9 +165,9 @@ export async function failPlacement(
 }
 
 /**
- * Ends placements whose stop was requested more than `graceS` seconds ago, and requests a wake of their deployments'
- * workflows. If the worker still runs the server, the response to each of its heartbeats has the command to stop it.
- * Skips deployments that are locked.
+ * Ends placements whose stop was requested more than `graceS` seconds ago, and requests a wake of
+ * their deployments' workflows. If a worker still runs the server of such a placement, every
+ * heartbeat response tells the worker to stop the server. Skips deployments that are locked.
  *
  * @returns the deployments to wake.
  */

@@ -8,11 +8,14 @@ interface ServingTarget {
   token: string | null;
   /** The address that its worker's requests come from. */
   worker_address: string | null;
-  /** Hosts that the worker's owner allows. */
+  /** Hosts allowed in `inference_url`: `serving_hosts` of the worker's key, and its SSH host. */
   hosts: string[];
 }
 
-/** The deployment's healthy servers in random order, but servers listed in their worker's last heartbeat come first. */
+/**
+ * The deployment's healthy servers. Servers that their worker listed in its last heartbeat come
+ * first. Otherwise, the order is random.
+ */
 export async function listTargets(db: Queryable, deploymentId: string) {
   return await all<ServingTarget>(
     db,

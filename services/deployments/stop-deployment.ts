@@ -1,4 +1,4 @@
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import { splitByMonth } from "../../core/billing/accrual";
 import { usageOfLine } from "../../core/billing/line-usage";
 import { priceJob } from "../../core/billing/price-job";
@@ -11,8 +11,8 @@ import { lockDeployment, markStopping, type StoppedRow } from "./deployments";
 import { stopPlacements } from "./placements";
 
 /**
- * Stops a deployment: one transaction ends its accrual, closes its bill, and marks its servers to stop. Does not call
- * Temporal; the courier wakes the workflow later. Idempotent.
+ * Stops a deployment: one transaction ends its accrual, closes its bill, and marks its servers to
+ * stop. Does not call Temporal; the courier wakes the workflow later. Idempotent.
  *
  * @returns false if the tenant scope has no such deployment.
  */
@@ -29,7 +29,8 @@ export async function stopDeployment(
     const stopped = await markStopping(db, deploymentId, stoppedBy);
     if (!stopped) return "already";
     await stopPlacements(db, deploymentId);
-    // Close the bill last, because that locks the month's totals, which all bills of the tenant share.
+    // Close the bill last, because that locks the month's totals, which all bills of the tenant
+    // share.
     await closeBill(db, stopped);
     return "now";
   });
@@ -41,8 +42,8 @@ export async function stopDeployment(
 }
 
 /**
- * Closes the bill over the deployment's whole lifetime. Writes a billing line with the month's share of the bill for
- * each month that has none yet.
+ * Closes the bill over the deployment's whole lifetime. Writes the missing billing lines, one per
+ * month, each with that month's share of the bill.
  */
 async function closeBill(db: Queryable, row: StoppedRow): Promise<void> {
   const { job_id: jobId, rate_card: card, lived, written } = row;

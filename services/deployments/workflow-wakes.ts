@@ -3,8 +3,8 @@ import { type ComparedRows, NOTHING_PENDING } from "../temporal/compared-rows";
 import type { DeploymentRow } from "./deployments";
 
 /**
- * A deployment whose workflow must be started or woken. Column `asked` is the requested version of the deployment,
- * `told` the delivered version. Several undelivered changes need only one wake.
+ * A deployment whose workflow must be started or woken. Column `asked` is the requested version of
+ * the deployment, `told` the delivered version. Several undelivered changes need only one wake.
  */
 export interface DeploymentWake {
   deployment_id: string;
@@ -23,9 +23,11 @@ export async function isAnyDeployed(db: Queryable): Promise<boolean> {
 }
 
 /**
- * Leases due wakes for `leaseS` seconds, so that no row lock is held during the call to Temporal.
+ * Claims the deployments whose wake is due. Leases each wake for `leaseS` seconds, so that no row
+ * lock is held during the call to Temporal.
  *
- * @param only if given, claims just the wake of this deployment, even if another process has leased it.
+ * @param only if given, claims only the wake of this deployment, even if another process has leased
+ *   that wake.
  */
 export async function claimDueWakes(
   db: Queryable,
@@ -65,9 +67,9 @@ const placementExists = (condition: string): string => `exists (
   select from placements p where p.deployment_id = deployments.deployment_id and ${condition})`;
 
 /**
- * SQL: whether the workflow has work to do: to mark a stopping deployment without servers as stopped, to replace a
- * missing server, or to end a placement whose job has failed. Normally the change that caused this work has also woken
- * the workflow, but Temporal may have lost that signal.
+ * SQL: whether the workflow has work to do: to mark a stopping deployment without servers as
+ * stopped, to replace a missing server, or to end a placement whose job has failed. Normally the
+ * change that caused this work has also woken the workflow, but Temporal may have lost that signal.
  */
 const IS_DUE = `case when status = 'stopping' then not ${placementExists("p.state <> 'ended'")}
   else ${placementExists(

@@ -15,7 +15,10 @@ import {
 import { IDLE, MAY_RUN, needsOf } from "./eligibility-sql";
 import type { WaitingWorker } from "./long-polls";
 
-/** SQL: sets columns of an attempt `a` if it starts (`p.starts`), and otherwise keeps their values. */
+/**
+ * SQL: sets columns of attempt `a` to `values` if the attempt starts (`p.starts`). Otherwise, the
+ * columns keep their values.
+ */
 const ifItStarts = (values: Record<string, string>): string =>
   Object.entries(values)
     .map(([column, value]) => `${column} = case when p.starts then ${value} else a.${column} end`)
@@ -24,19 +27,25 @@ const ifItStarts = (values: Record<string, string>): string =>
 /**
  * The statement of `assignOnlyJob`.
  *
- * 1. `fits`: whether an idle worker of the tenant fits one of the groups, and whether an idle shared worker does.
- * 2. `one_job`: the tenant's queued job. Empty if the tenant has several queued jobs, if no own worker fits, or if a
- *    shared worker fits.
- * 3. `own_worker`: the worker that a pass would choose. The choice ignores row locks: a worker that is locked for a
- *    moment must not be passed over for a more capable one, which other jobs may need.
- * 4. `locked_job`, `locked_attempt` and `locked_worker`: lock the rows of the job, the attempt and the worker, in the
- *    order that all transactions use, and check them again. Empty if another transaction has locked one of the rows.
- * 5. `locked`: the locked rows. `starts` is true if the worker's latest poll is among `polls` and the poll's key is
- *    valid. If it is false, the commit does not wait for the disk: see `tryLockIf`. Nothing reads `commit`, but a
- *    materialized table expression computes all of its columns.
- * 6. `event`: if the attempt starts, adds the event `assigned`, because the trigger of `jobs` then adds only `running`.
+ * 1. `fits`: whether an idle worker of the tenant fits one of the groups, and whether an idle
+ *    shared worker does.
+ * 2. `one_job`: the tenant's queued job. Empty if the tenant has several queued jobs, if no worker
+ *    of the tenant fits, or if a shared worker fits.
+ * 3. `own_worker`: the worker that a pass of the scheduler would choose. The choice ignores row
+ *    locks. Otherwise, if the best worker were locked for a moment, the statement would choose a
+ *    more capable worker, which other jobs may need.
+ * 4. `locked_job`, `locked_attempt` and `locked_worker`: lock the rows of the job, the attempt and
+ *    the worker, in the order that all transactions use, and check them again. Empty if another
+ *    transaction has locked one of the rows.
+ * 5. `locked`: the locked rows. `starts` is true if the worker's latest poll is among `polls` and
+ *    the poll's key is valid. Only then does the transaction's commit wait for the disk (see
+ *    `tryLockIf` in assignment-sql.ts). Column `commit` exists only to call `set_config`. Postgres
+ *    computes the column although nothing reads it, because the CTE is materialized.
+ * 6. `event`: if the attempt starts, adds the event `assigned`, because the trigger of `jobs` then
+ *    adds only the event `running`.
  *
- * The parameters are in subqueries so that Postgres reuses the plan: planning takes longer than running the statement.
+ * The parameters are in subqueries so that Postgres reuses the plan: planning takes longer than
+ * running the statement.
  */
 const ASSIGN_ONLY_JOB = `
 with ${headsOf("(select $1::text[])")},
@@ -101,7 +110,10 @@ select p.job_id, p.attempt, p.worker_id, first.job_type, first.waited_s, p.start
 from fits left join locked p on true left join lateral ${FIRST_WAIT} first on true
 left join jobs j on p.starts and j.job_id = p.job_id left join attempt on true`;
 
-/** `waited_s` is the wait for the first assignment; `queued_s` is the wait of an attempt that has started. */
+/**
+ * `waited_s`: how long the job waited for its first assignment. `queued_s`: how long the attempt
+ * was queued before it started.
+ */
 type Row = MaybeAssigned & {
   own_worker_fits: boolean;
   shared_worker_fits: boolean;
@@ -123,19 +135,20 @@ interface Found {
   /** Whether an idle worker of the tenant fits one of the groups. */
   ownWorkerFits: boolean;
   /**
-   * Whether an idle shared worker fits one of the groups. If so, nothing is assigned, because shared workers are
-   * divided among all tenants.
+   * Whether an idle shared worker fits one of the groups. If so, nothing is assigned, because
+   * shared workers are divided among all tenants.
    */
   sharedWorkerFits: boolean;
 }
 
 /**
- * Assigns the tenant's only queued job to the least capable idle worker of the tenant that fits, as a pass would. Most
- * jobs find an empty queue, so this case has a short statement of its own, which does not take the matcher's lock. If
- * the worker's latest poll is one of `polls`, also starts the attempt, as `dispatchJob` would.
+ * Assigns the tenant's only queued job to the least capable idle worker of the tenant that fits, as
+ * a pass would. Most jobs find an empty queue, so this case has a short statement of its own, which
+ * does not take the matcher's lock. If the worker's latest poll is one of `polls`, also starts the
+ * attempt, as `dispatchJob` would.
  *
- * Assigns nothing if the tenant has more queued jobs, if no worker of the tenant fits, if a shared worker fits, or if
- * another transaction has locked the rows.
+ * Assigns nothing if the tenant has more queued jobs, if no worker of the tenant fits, if a shared
+ * worker fits, or if another transaction has locked the rows.
  *
  * @param groups the requirement groups of the tenant's new jobs.
  */

@@ -11,32 +11,37 @@ import {
 } from "./eligibility-sql";
 
 /**
- * Key of the matcher's lock, an advisory lock that lets one pass run at a time over all processes. The number is
- * arbitrary.
+ * Key of the matcher's lock, an advisory lock that lets one pass run at a time over all processes.
+ * The number is arbitrary.
  */
 const MATCHER_LOCK = 7_263_002;
 
-/** The most workers that one pass assigns jobs to. The scheduler repeats passes until no job fits. */
+/**
+ * The most workers that one pass assigns jobs to. The scheduler repeats passes until no job fits.
+ */
 const BATCH = 50;
 
 /**
- * The most comparisons of a pass. A pass compares each of its w workers with up to w queued jobs of each of the g
- * requirement groups, which makes w * w * g comparisons. So w is the square root of (COMPARISONS / g).
+ * Maximum number of comparisons in a pass. A pass over g requirement groups compares each of its w
+ * workers with up to w queued jobs of each group, which makes w * w * g comparisons. So w is the
+ * square root of (COMPARISONS / g), but at least 4 and at most BATCH.
  */
 const COMPARISONS = 50_000;
 
 /**
- * The most requirement groups that one pass reads. A requirement group is the queued jobs of one tenant with equal
- * requirements. If there are more groups, the next pass continues after the last group that this one read.
+ * The most requirement groups that one pass reads. A requirement group is the queued jobs of one
+ * tenant with equal requirements. If there are more groups, the next pass continues after the last
+ * group that this one read.
  */
 export const GROUPS = 2_000;
 
 /**
- * SQL: a recursive CTE `name` that lists up to `limit` requirement groups of the queue after the group `after`, each
- * with one of its jobs. Reads only attempts that meet `condition`. Reads nothing if `guard` is false. Jumps from group
- * to group in the queue's index, so it does not read all jobs of a group.
+ * SQL: a recursive CTE `name` that lists up to `limit` requirement groups of the queue after the
+ * group `after`, each with one of its jobs. Reads only attempts that meet `condition`. Reads
+ * nothing if `guard` is false. Jumps from group to group in the queue's index, so it does not read
+ * all jobs of a group.
  */
-export const stepThrough = (
+export const listGroups = (
   name: string,
   after: string,
   limit: number,
@@ -52,9 +57,10 @@ export const stepThrough = (
   where s.nth < ${limit})`;
 
 /**
- * SQL: the job with this id, if this release knows its type. After a rollback from a later release, jobs of newer types
- * stay queued. `offset 0` keeps Postgres from turning the lookup into a join: a join that was planned while the table
- * was small would read the whole table even after the table has grown.
+ * SQL: the job with this id, if this release knows its type. After a rollback from a later release,
+ * jobs of newer types stay queued. `offset 0` keeps Postgres from turning the lookup into a join: a
+ * join that was planned while the table was small would read the whole table even after the table
+ * has grown.
  */
 export const KNOWN_JOB = (jobId: string): string => `(
     select * from jobs where job_id = ${jobId} and job_type = any('{${JOB_TYPES.join(",")}}') offset 0)`;
@@ -69,9 +75,10 @@ export const HEADS = headsIn("groups", "heads");
 const LEAST_CAPABLE = 'w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id collate "C"';
 
 /**
- * SQL: the least capable idle worker of the tenant that fits requirements `q`. Reads the tenant's idle workers in the
- * order of the index `workers_idle` until one fits. Without `rowFilter`, the planner expects hardly any worker to meet
- * the conditions, and sorts all idle workers. Without the `offset`, Postgres may read the held attempts of all tenants.
+ * SQL: the least capable idle worker of the tenant that fits requirements `q`. Reads the tenant's
+ * idle workers in the order of the index `workers_idle` until one fits. Without `rowFilter`, the
+ * planner expects hardly any worker to meet the conditions, and sorts all idle workers. Without the
+ * `offset`, Postgres may read the held attempts of all tenants.
  */
 export const OWN_FITTING_WORKER = `(
   select w.worker_id from workers w
@@ -87,15 +94,19 @@ export const ownFits = (heads: string): string =>
 export const sharedFits = (heads: string): string =>
   `exists (select from ${heads} q cross join workers w where w.shared and ${MAY_RUN} and ${IDLE})`;
 
-/** Longest time for which a pass waits for a locked row, in ms. The pass then runs again and leaves out locked rows. */
+/**
+ * Longest time for which a pass waits for a locked row, in ms. The pass then runs again and leaves
+ * out locked rows.
+ */
 const LOCKED_MS = 300;
 
 /**
- * SQL: if `condition` is true, tries to take the matcher's lock until the transaction ends. `is_held` is false if
- * another process has the lock, and null if the condition is not true.
+ * SQL: if `condition` is true, tries to take the matcher's lock until the transaction ends.
+ * `is_held` is false if another process has the lock, and null if the condition is not true.
  *
- * Sets the transaction to commit before the assignments are on the disk: if a crash loses an assignment, a later pass
- * assigns the job again. A job is dispatched by a later transaction, whose commit waits for the disk.
+ * Makes the transaction's commit asynchronous, so that it does not wait for the disk: if a crash
+ * loses an assignment, a later pass assigns the job again. A job is dispatched by a later
+ * transaction, whose commit waits for the disk.
  */
 const tryLockIf = (condition: string, from = ""): string => `matcher_lock as materialized (
   select case when ${condition} then pg_try_advisory_xact_lock(${MATCHER_LOCK}) end as is_held
@@ -103,8 +114,8 @@ const tryLockIf = (condition: string, from = ""): string => `matcher_lock as mat
        set_config('lock_timeout', '${LOCKED_MS}', true) as waits ${from})`;
 
 /**
- * SQL: tries to take the matcher's lock only if an idle worker of the tenant fits a job of these groups and no idle
- * shared worker does. Otherwise `is_held` is null.
+ * SQL: tries to take the matcher's lock only if an idle worker of the tenant fits a job of these
+ * groups and no idle shared worker does. Otherwise `is_held` is null.
  */
 const tryLockIfOwnFit = (groups: string): string => `${firstOf(groups, "queued")},
 ${headsIn("queued", "submitted_heads")},
@@ -115,20 +126,21 @@ const HAS_MATCHER_LOCK = "(select is_held from matcher_lock)";
 
 /** SQL: the queue's requirement groups after `after`, with the requirements of each. */
 const headsAfter = (after: string, condition = "true"): string =>
-  `${stepThrough("groups", after, GROUPS, condition, HAS_MATCHER_LOCK)}, ${HEADS}`;
+  `${listGroups("groups", after, GROUPS, condition, HAS_MATCHER_LOCK)}, ${HEADS}`;
 
 /** SQL: the given groups that have queued jobs, with the requirements of each. */
 export const headsOf = (groups: string): string => `${firstOf(groups, "groups")},
 ${HEADS}`;
 
 /**
- * SQL: the order of a group's queued attempts. Where any attempt would do, the order makes the planner use the index
- * of the queue. If the queue is long, the planner otherwise expects to find a queued attempt near the beginning of the
- * table, and reads all ended attempts before it finds one.
+ * SQL: the order of a group's queued attempts. A query that needs any one queued attempt also uses
+ * this order, so that the planner uses the queue's index. Otherwise, if the queue is long, the
+ * planner expects a queued attempt near the beginning of the table. The query then reads all ended
+ * attempts before it finds one.
  */
 export const QUEUE_ORDER = "priority desc, queued_at, job_id";
 
-/** SQL: a CTE `name` with the given groups that have queued jobs, and one job of each. */
+/** SQL: a CTE `name` with a row for each given group that has queued jobs, and one of its jobs. */
 function firstOf(groups: string, name: string): string {
   return `${name} as materialized (
   select shape, first.job_id from unnest(${groups}) g (shape) cross join lateral (
@@ -142,8 +154,8 @@ const NEXT = `(select case when count(*) = ${GROUPS} then max(shape) end from gr
 const WAS_BLOCKED = "(select count(*) from pairs) > (select count(*) from locked)";
 
 /**
- * SQL: whether another pass over the same groups right now would assign nothing. True if this pass considered all
- * workers and all kinds of workers, and could lock every pair that it chose.
+ * SQL: whether another pass over the same groups right now would assign nothing. True if this pass
+ * considered all workers and all kinds of workers, and could lock every pair that it chose.
  */
 const IS_EXHAUSTIVE = `(select count(*) from useful) < (select workers from size)
   and not ${WAS_BLOCKED}
@@ -158,17 +170,19 @@ interface PassSql {
   lock?: string;
   sharedWorkerFits?: string;
   /**
-   * True: the pass leaves out locked rows and never waits for one, because a frozen process may hold a row for half a
-   * minute. False: the pass waits for a locked row for up to LOCKED_MS, because most rows are locked only for a moment,
-   * and a job that is left out may have to wait for the next sweep.
+   * True: the pass leaves out locked rows and never waits for one, because a frozen process may
+   * hold a row for half a minute. False: the pass waits for a locked row for up to LOCKED_MS,
+   * because most rows are locked only for a moment, and a job that is left out may have to wait for
+   * the next sweep.
    */
   skips: boolean;
 }
 
 /**
- * SQL: the type of job `p.job_id`, and the seconds that the job waited for its first assignment; null if it was
- * assigned before. Reads the job's events, because an earlier assignment that the worker did not fetch leaves no trace
- * in the attempt. The `limit` keeps the planner from reading whole tables.
+ * SQL: the type of job `p.job_id`, and `waited_s`: how many seconds the job waited for its first
+ * assignment. If the job was assigned before, `waited_s` is null. Reads the job's events, because
+ * an earlier assignment that the worker did not fetch leaves no trace in the attempt. The `limit`
+ * keeps the planner from reading whole tables.
  */
 export const FIRST_WAIT = `(
   select j.job_type, case when a.attempt = 1 and not exists (
@@ -180,14 +194,16 @@ export const FIRST_WAIT = `(
 /**
  * Pairs queued attempts with idle workers by the rules of core/fleet/matching.ts, in one statement.
  *
- * 1. `fitting` compares kinds of idle workers with requirement groups: a tenant's own workers with its own groups,
- *    shared workers with all groups.
- * 2. `queue` reads at most as many jobs of each group as there are idle workers that fit the group. So a long queue, or
- *    jobs that no worker fits, do not slow down the pass.
- * 3. `greedy` walks over the workers, the least capable first, and chooses a job for each. `given_…` list the shared
- *    workers that got a job in this pass so far, each with the tenant of its job.
- * 4. `locked` locks the rows of the chosen pairs. It keeps a pair if the attempt is still queued, and the worker is
- *    still idle and still fits: the worker may have registered again, for other tenants. All updates use this set.
+ * 1. `fitting` compares kinds of idle workers with requirement groups: a tenant's own workers with
+ *    its own groups, shared workers with all groups.
+ * 2. `queue` reads at most as many jobs of each group as there are idle workers that fit the group.
+ *    So the pass is not slowed down by a long queue or by jobs that no worker fits.
+ * 3. `greedy` walks over the workers, the least capable first, and chooses a job for each. Its
+ *    columns `given_…` list the shared workers that got a job in this pass so far, and the tenant
+ *    of each such job.
+ * 4. `locked` locks the rows of the chosen pairs. It contains the pairs whose attempt is still
+ *    queued and whose worker is still idle and still fits. A worker may no longer fit, because it
+ *    has registered again with other tenants. All updates use only these pairs.
  */
 const match = ({
   heads,
@@ -317,10 +333,16 @@ export const WAITING = statementsOf(false);
 /** The same statements, but they leave out locked rows. */
 export const SKIPPING = statementsOf(true);
 
-/** If a process freezes during a pass, Postgres ends its transaction after this time, in ms, and so frees the lock. */
+/**
+ * If a process freezes during a pass, Postgres ends its transaction after this time, in ms, and so
+ * frees the lock.
+ */
 const FROZEN_MS = 2_000;
 
-/** Begins a pass of the scheduler. Waits for the matcher's lock, so that one pass runs at a time over all processes. */
+/**
+ * Begins a pass of the scheduler. Waits for the matcher's lock, so that one pass runs at a time
+ * over all processes.
+ */
 export const BEGIN = `set local synchronous_commit = off;
   set local idle_in_transaction_session_timeout = ${FROZEN_MS};
   select pg_advisory_xact_lock(${MATCHER_LOCK})`;

@@ -10,10 +10,10 @@ import {
   GROUPS,
   HEADS,
   headsOf,
+  listGroups,
   ownFits,
   SKIPPING,
   sharedFits,
-  stepThrough,
   WAITING,
 } from "./assignment-sql";
 import { MAY_RUN } from "./eligibility-sql";
@@ -27,15 +27,20 @@ export interface MatchedPair {
 
 export interface Pass {
   pairs: Assigned[];
-  /** The requirement group after which the next pass continues; undefined if this pass read all groups. */
+  /**
+   * The requirement group after which the next pass continues; undefined if this pass read all
+   * groups.
+   */
   next: string | undefined;
-  /** Whether another pass over the same groups right now would assign nothing: see IS_EXHAUSTIVE. */
+  /**
+   * Whether another pass over the same groups right now would assign nothing: see IS_EXHAUSTIVE.
+   */
   isExhaustive: boolean;
   /** Whether this pass chose pairs whose rows another transaction has locked or changed. */
   wasBlocked: boolean;
   /**
-   * True if a pass over one tenant did nothing because a shared worker fits. A pass over all requirement groups is then
-   * needed.
+   * True if a pass over one tenant did nothing because a shared worker fits. A pass over all
+   * requirement groups is then needed.
    */
   sharedWorkerFits: boolean;
 }
@@ -46,28 +51,35 @@ export interface Assigned extends MatchedPair {
   waited_s: number | null;
 }
 
-/** The columns of `Assigned` in a row of a statement. All of them are null if the row has no assignment. */
+/**
+ * The columns of `Assigned` in a row of a statement. All of them are null if the row has no
+ * assignment.
+ */
 export type MaybeAssigned = { [K in keyof Assigned]: Assigned[K] | null };
 
 interface PassRow extends MaybeAssigned {
   next: string | null;
   is_exhaustive: boolean | null;
   was_blocked: boolean | null;
-  /** False if another process had the lock; null if the pass had nothing to do and did not try to take it. */
+  /**
+   * False if another process had the lock; null if the pass had nothing to do and did not try to
+   * take it.
+   */
   had_lock: boolean | null;
   shared_worker_fits: boolean | null;
 }
 
-/** A pass over these workers only, and over the requirement groups with jobs that they fit. */
+/** A pass over these workers only, and over the groups whose jobs could run on these workers. */
 interface FewWorkers {
   workers: string[];
   groups: string[];
 }
 
 /**
- * A pass over one tenant's queued jobs and over the tenant's own workers that fit a job of `groups`. Assigns nothing if
- * none of these workers is idle. Assigns nothing if an idle shared worker fits a job of `groups`: shared workers are
- * divided among all tenants, which needs a pass over all requirement groups (`Pass.sharedWorkerFits`).
+ * A pass over one tenant's queued jobs and over the tenant's own workers that fit a job of
+ * `groups`. Assigns nothing if none of these workers is idle. Assigns nothing if an idle shared
+ * worker fits a job of `groups`: shared workers are divided among all tenants, which needs a pass
+ * over all requirement groups (`Pass.sharedWorkerFits`).
  */
 export interface OneTenant {
   tenant: string;
@@ -75,8 +87,9 @@ export interface OneTenant {
 }
 
 /**
- * What a pass reads. A string: all requirement groups after the group with this key ("" for all groups). An object:
- * only some of the workers and groups.
+ * What a pass reads. If the scope is a string, the pass reads all requirement groups after the
+ * group with this key; "" means all groups. If the scope is an object, the pass reads only some of
+ * the workers and groups.
  */
 export type Scope = string | FewWorkers | OneTenant;
 
@@ -111,10 +124,10 @@ export const assignedIn = (rows: MaybeAssigned[]): Assigned[] =>
   );
 
 /**
- * Runs one pass of the scheduler, usually as a single statement. The statement's snapshot may be older than another
- * process's last pass, so the statement checks each row again when it locks the row. If another process has the
- * matcher's lock, waits for the lock and runs the statement again. If a row stays locked, runs the pass without the
- * locked rows.
+ * Runs one pass of the scheduler, usually as a single statement. The statement's snapshot may be
+ * older than another process's last pass, so the statement checks each row again when it locks the
+ * row. If another process has the matcher's lock, waits for the lock and runs the statement again.
+ * If a row stays locked, runs the pass without the locked rows.
  */
 export async function assignOnce(
   pool: pg.Pool,
@@ -141,8 +154,8 @@ export async function assignOnce(
 }
 
 /**
- * Whether any attempt is queued. Much cheaper than a pass, which is a transaction under a lock. The `order by` makes
- * Postgres use the queue's index (see QUEUE_ORDER).
+ * Whether any attempt is queued. Much cheaper than a pass, which is a transaction under a lock. The
+ * `order by` makes Postgres use the queue's index (see QUEUE_ORDER).
  */
 export async function isAnythingQueued(db: Queryable): Promise<boolean> {
   const row = await maybeOne(
@@ -162,8 +175,8 @@ export async function hasFittingWorker(db: Queryable, groups: string[]): Promise
 }
 
 /**
- * The most requirement groups of a pass over few workers. If the workers fit jobs of more groups, a pass over all
- * groups runs instead.
+ * Maximum number of requirement groups in a pass over few workers. If the workers fit jobs of more
+ * groups, a pass over all groups runs instead.
  */
 export const FEW_GROUPS = 50;
 
@@ -171,23 +184,24 @@ export const FEW_GROUPS = 50;
 const LAST = "\u{10FFFF}";
 
 /**
- * The statement of `findOfferAndFit`. Reads the requirement groups of the worker's owner, or all groups if the worker
- * is shared.
+ * The statement of `findOfferAndFit`. Reads the requirement groups of the worker's owner, or all
+ * groups if the worker is shared.
  */
 const OFFER_AND_FIT = `
 with recursive range as materialized (
   select case when shared then '' else $2::text end as after, case when shared then '${LAST}' else $3::text end as before
   from workers where worker_id = $1),
-${stepThrough("groups", "(select after from range)", GROUPS, "shape < (select before from range)")},
+${listGroups("groups", "(select after from range)", GROUPS, "shape < (select before from range)")},
 ${HEADS}
 select ${OFFER}, case when (select count(*) from groups) < ${GROUPS} then
          array(select shape from heads q where ${MAY_RUN} limit ${FEW_GROUPS + 1}) end as wanted
 from workers w where w.worker_id = $1`;
 
 /**
- * Reads a worker's offer: whether and until when the worker accepts jobs. `wanted` has the requirement groups of queued
- * jobs that could run on the worker, FEW_GROUPS + 1 at most. If `wanted` is empty, the caller needs no pass, which
- * would cost far more than this statement. `wanted` is null if the queue has more groups than one statement reads.
+ * Reads a worker's offer: whether and until when the worker accepts jobs. `wanted` has the
+ * requirement groups of queued jobs that could run on the worker, FEW_GROUPS + 1 at most. If
+ * `wanted` is empty, the caller needs no pass, which would cost far more than this statement.
+ * `wanted` is null if the queue has more groups than one statement reads.
  */
 export async function findOfferAndFit(db: Queryable, workerId: string, ownerId: string) {
   const parameters = [workerId, ...requirementGroupRange(ownerId)];
@@ -195,8 +209,9 @@ export async function findOfferAndFit(db: Queryable, workerId: string, ownerId: 
 }
 
 /**
- * Returns those of the given workers that hold an attempt. The attempt may be running although the worker's poll waits:
- * it started for an earlier poll that no longer waited, and the later poll missed its wake-up.
+ * Returns the given workers that hold an assigned or running attempt. A running attempt is possible
+ * while the worker's poll waits: the attempt started for an earlier poll that had already ended,
+ * and the waiting poll missed its wake-up.
  */
 export async function listHolding(db: Queryable, workerIds: string[]): Promise<string[]> {
   const rows = await all<{ worker_id: string }>(

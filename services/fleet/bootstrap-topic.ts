@@ -8,9 +8,10 @@ import { temporalReceiver } from "../temporal/temporal-receiver";
 import { claimBootstraps, type DueBootstrap } from "./bootstraps";
 
 /**
- * Starts the workflows that set up workers. The row of a `bootstrapping` worker is an outbox entry until the set-up has
- * ended (see `claimBootstraps`). While the workflow runs, another start does nothing. The courier does not remove the
- * entry after a start. Instead, the workflow records in the row which run it has started (`beginBootstrap`).
+ * Starts the workflows that set up workers. The row of a `bootstrapping` worker is an outbox entry
+ * until the set-up has ended (see `claimBootstraps`). While the workflow runs, another start does
+ * nothing. The courier does not remove the entry after a start. Instead, the workflow records in
+ * the row which run it has started (`beginBootstrap`).
  */
 export const bootstrapTopic = (ctx: Context): Topic<DueBootstrap, never> => ({
   ...temporalReceiver(ctx),
@@ -23,7 +24,7 @@ export const bootstrapTopic = (ctx: Context): Topic<DueBootstrap, never> => ({
     );
     return "delivered";
   },
-  factsOf: ({ worker_id }) => ({ worker_id }),
+  logFieldsOf: ({ worker_id }) => ({ worker_id }),
   callOf: () => "bootstrap",
 });
 

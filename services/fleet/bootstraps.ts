@@ -34,8 +34,9 @@ export interface SshRegistration {
   provider: string | null;
   metadata: Record<string, unknown> | null;
   /**
-   * The key that sent the request; for a session, the key from which the session was created. Forge makes a
-   * separate key for the worker. That key expires at the same time as this one, and is revoked together with it.
+   * The key that sent the request; for a session, the key from which the session was created. Forge
+   * makes a separate key for the worker. That key expires at the same time as this one, and is
+   * revoked together with it.
    */
   keyId: string;
 }
@@ -50,8 +51,8 @@ export async function countBootstraps(db: Queryable, userId: string): Promise<nu
 }
 
 /**
- * Inserts a worker to be set up; the row is the outbox entry that starts the set-up. Replaces a decommissioned
- * worker of the same owner. Returns false if another worker has this id.
+ * Inserts a worker to be set up; the row is the outbox entry that starts the set-up. Replaces a
+ * decommissioned worker of the same owner. Returns false if another worker has this id.
  */
 export async function insertSshWorker(db: Queryable, given: SshRegistration): Promise<boolean> {
   const changed = await execute(
@@ -95,8 +96,8 @@ export async function insertSshWorker(db: Queryable, given: SshRegistration): Pr
 }
 
 /**
- * Requests another bootstrap (a run) of an SSH worker that is in `error` or `dead`. Returns the number of the new run,
- * or undefined if the worker is in another state.
+ * Requests another bootstrap (a run) of an SSH worker that is in `error` or `dead`. Returns the
+ * number of the new run, or undefined if the worker is in another state.
  */
 export async function requestBootstrap(
   db: Queryable,
@@ -123,9 +124,9 @@ export interface DueBootstrap {
 }
 
 /**
- * Claims workers whose bootstrap workflow is to be started. If the workflow has not started the current run, the worker
- * can be claimed again after one second. If it has, the worker can be claimed again after `afterS` seconds, because the
- * workflow may have been terminated since.
+ * Claims workers whose bootstrap workflow is to be started. If the workflow has not started the
+ * current run, the worker can be claimed again after one second. If it has, the worker can be
+ * claimed again after `afterS` seconds, because the workflow may have been terminated since.
  */
 export async function claimBootstraps(db: Queryable, afterS: number, limit: number) {
   return await all<DueBootstrap>(
@@ -143,8 +144,8 @@ export async function claimBootstraps(db: Queryable, afterS: number, limit: numb
 }
 
 /**
- * Returns the worker that a run sets up. Undefined if a later run has replaced this one, or if the worker is no longer
- * bootstrapping.
+ * Returns the worker that a run sets up. Undefined if a later run has replaced this one, or if the
+ * worker is no longer bootstrapping.
  */
 export async function findBootstrapping(db: Queryable, workerId: string, run: number) {
   return await maybeOne<SshWorkerRow>(
@@ -183,7 +184,7 @@ export async function startStep(
   );
 }
 
-/** The most characters of a step's log. A longer log loses its beginning. */
+/** Maximum length of a step's log, in characters. A longer log loses its beginning. */
 const LOG_LIMIT = 65_536;
 
 export async function appendStepLog(
@@ -247,7 +248,10 @@ export async function trustHostKey(
   return row?.ssh_host_key ?? null;
 }
 
-/** Records the key that Forge made for the worker, and binds the worker to this key. Replaces an earlier key. */
+/**
+ * Records the key that Forge made for the worker, and binds the worker to this key. Replaces an
+ * earlier key.
+ */
 export async function setBootstrapKey(
   db: Queryable,
   workerId: string,
@@ -287,7 +291,10 @@ export async function finishBootstrap(
   return changed === 1;
 }
 
-/** Ends a failed run: sets the worker to `error` with the step's error, or with a default text if the step has none. */
+/**
+ * Ends a failed run: sets the worker to `error` with the step's error, or with a default text if
+ * the step has none.
+ */
 export async function failBootstrap(
   db: Queryable,
   workerId: string,

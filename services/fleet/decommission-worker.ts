@@ -1,4 +1,4 @@
-import type { Principal } from "../../core/accounts/principal";
+import type { Principal } from "../../core/accounts/permissions";
 import { recordAudit } from "../accounts/audit";
 import { markRevoked } from "../accounts/keys";
 import type { Context } from "../context";
@@ -7,8 +7,8 @@ import { announceLoss, lockWorkerHolding, markHeldAttemptLost } from "./lose-att
 import { markDecommissioned } from "./workers";
 
 /**
- * Takes a worker out of the fleet at once: its attempt is lost, its placements end, and the key that a bootstrap made
- * for it is revoked.
+ * Takes a worker out of the fleet at once: its attempt is lost, its placements end, and the key
+ * that a bootstrap made for it is revoked.
  */
 export async function decommissionWorker(
   ctx: Context,

@@ -1,15 +1,16 @@
 import { MEMORY_SHARE } from "../../core/jobs/requirements";
 
 /**
- * A kind is a group of idle workers that fit the same jobs. A pass considers at most this many kinds of each tenant's
- * own workers. If a tenant has more, each pass considers a random choice of them, so its jobs may need more passes.
- * Other tenants are not slowed down.
+ * A kind is a group of idle workers that fit the same jobs. A pass considers at most this many
+ * kinds of each tenant's own workers. If a tenant has more, each pass considers a random choice of
+ * them, so its jobs may need more passes. Other tenants are not slowed down.
  */
 const KINDS = 100;
 
 /**
- * SQL: whether worker `w` meets requirements `q`, by the rule of `fits` in core/jobs/requirements.ts. Does not check
- * the workers that the job avoids, the owner of the worker, or the tenants that the owner admits.
+ * SQL: whether worker `w` meets requirements `q`, by the rule of `fits` in
+ * core/jobs/requirements.ts. Does not check the workers that the job avoids, the owner of the
+ * worker, or the tenants that the owner admits.
  */
 const MEETS_REQUIREMENTS = `w.gpu_count >= q.req_gpu_count
              and w.gpu_memory_gb >= q.req_memory_gb * ${MEMORY_SHARE}::float8
@@ -31,9 +32,9 @@ export const HELD_ATTEMPT =
   "select from attempts held where held.worker_id = w.worker_id and held.state in ('assigned', 'running')";
 
 /**
- * SQL: whether worker `w` can get a job: it accepts jobs and holds no attempt. If only its status were checked and a
- * worker that holds an attempt were wrongly `idle`, every pass would assign it a second attempt and fail on the unique
- * index.
+ * SQL: whether worker `w` can get a job: it accepts jobs and holds no attempt. The status alone is
+ * not enough: if a worker that holds an attempt were wrongly `idle`, every pass would assign a
+ * second attempt to the worker, and fail on the unique index.
  */
 export const IDLE = `${ACCEPTS_JOBS} and not exists (${HELD_ATTEMPT})`;
 

@@ -26,8 +26,9 @@ class HeartbeatArrived extends Error {
 }
 
 /**
- * Sets workers that send no heartbeats to `dead`, and idle workers that don't poll to `unresponsive`. Withdraws
- * assignments that were not fetched. Ends attempts that are overdue or that their worker does not run.
+ * Sets workers that send no heartbeats to `dead`, and idle workers that don't poll to
+ * `unresponsive`. Withdraws assignments that were not fetched. Ends attempts that are overdue or
+ * that their worker does not run.
  */
 export class FleetMonitor extends LoopComponent {
   private readonly heartbeats: UnchangedCounters;
@@ -40,11 +41,11 @@ export class FleetMonitor extends LoopComponent {
   private steadySinceMs = 0;
 
   constructor(ctx: Context) {
-    const { heartbeatTimeoutS, deafAfterS } = ctx.config.fleet;
-    const sweepMs = Math.min(2_000, (heartbeatTimeoutS * 1000) / 15, (deafAfterS * 1000) / 15);
+    const { heartbeatTimeoutS, pollTimeoutS } = ctx.config.fleet;
+    const sweepMs = Math.min(2_000, (heartbeatTimeoutS * 1000) / 15, (pollTimeoutS * 1000) / 15);
     super(ctx, "fleet-monitor", sweepMs);
     this.heartbeats = new UnchangedCounters(heartbeatTimeoutS * 1000, sweepMs * 3);
-    this.polls = new UnchangedCounters(deafAfterS * 1000, sweepMs * 3);
+    this.polls = new UnchangedCounters(pollTimeoutS * 1000, sweepMs * 3);
     this.presence = new Presence(sweepMs * 3);
     this.reachability = new Reachability(heartbeatTimeoutS * 1000);
   }
@@ -58,8 +59,9 @@ export class FleetMonitor extends LoopComponent {
     );
     this.recordTraffic(heartbeats, nowMs);
     for (const silent of this.heartbeats.observe(heartbeats, nowMs)) {
-      // If there is only one worker, the monitor can't distinguish a silent worker from a broken network. It marks the
-      // worker dead anyway: a mistake costs only the worker's attempt and placements, which Forge starts again.
+      // If there is only one worker, the monitor can't distinguish a silent worker from a broken
+      // network. It marks the worker dead anyway: a mistake costs only the worker's attempt and
+      // placements, which Forge starts again.
       if (heartbeats.length > 1 && !this.reachability.isSilent(silent.sinceMs, nowMs)) continue;
       await this.isolate(silent.id, () => this.declareDead(silent));
     }
@@ -85,8 +87,8 @@ export class FleetMonitor extends LoopComponent {
   private recordTraffic(workers: Counter[], nowMs: number): void {
     const { lastRequestMs } = this.ctx.traffic;
     if (lastRequestMs !== undefined) this.reachability.record(lastRequestMs);
-    // A larger sum proves that a process has recorded a heartbeat. A smaller sum proves nothing: a worker is no longer
-    // watched.
+    // A larger sum proves that a process has recorded a heartbeat. A smaller sum proves nothing: it
+    // only means that `workers` no longer includes some worker.
     const heartbeats = workers.reduce((sum, { seq }) => sum + seq, 0);
     if (heartbeats > this.heartbeatsBefore) this.reachability.record(nowMs);
     this.heartbeatsBefore = heartbeats;
@@ -101,17 +103,18 @@ export class FleetMonitor extends LoopComponent {
 
   private async readCounters(): Promise<WorkerCounters[]> {
     try {
-      await this.ctx.clockWatch.look();
+      await this.ctx.clockWatch.check();
       const counters = await listWorkerCounters(this.ctx.pool);
-      // If steadySinceMs has changed, this process may have been suspended. The monotonic clock may have stopped
-      // meanwhile, so `presence` can't notice the gap by itself.
+      // If steadySinceMs has changed, this process may have been suspended. The monotonic clock may
+      // have stopped meanwhile, so `presence` can't notice the gap by itself.
       const { steadySinceMs } = this.ctx.clockWatch;
       if (steadySinceMs !== this.steadySinceMs) this.presence.interrupt();
       this.steadySinceMs = steadySinceMs;
       this.presence.record(uptime() * 1000);
       return counters;
     } catch (error) {
-      // While the database is unreachable, heartbeats can't be recorded either, so unchanged counters prove nothing.
+      // While the database is unreachable, heartbeats can't be recorded either, so unchanged
+      // counters prove nothing.
       this.heartbeats.reset();
       this.polls.reset();
       this.presence.interrupt();
@@ -120,8 +123,9 @@ export class FleetMonitor extends LoopComponent {
   }
 
   /**
-   * Returns the overdue attempts. Returns none if the database's clock may have been set during the read: the clock
-   * watch then moves the deadlines, so the attempts that were read may not be overdue.
+   * Returns the overdue attempts. Returns none if the database's clock may have been set during the
+   * read: the clock watch then moves the deadlines, so the attempts that were read may not be
+   * overdue.
    */
   private async listOverdue(): Promise<OverdueAttempt[]> {
     const { clockWatch, pool } = this.ctx;
@@ -132,8 +136,8 @@ export class FleetMonitor extends LoopComponent {
   }
 
   /**
-   * Marks the worker dead and ends its attempt in one transaction. Rolls both back if a heartbeat arrives in the
-   * meantime.
+   * Marks the worker dead and ends its attempt in one transaction. Rolls both back if a heartbeat
+   * arrives in the meantime.
    */
   private async declareDead({ id: workerId, seq }: Counter): Promise<void> {
     const reason = `no heartbeat for ${this.ctx.config.fleet.heartbeatTimeoutS} s`;
@@ -158,7 +162,7 @@ export class FleetMonitor extends LoopComponent {
   }
 
   private async declareUnresponsive({ id: workerId, seq }: Counter): Promise<void> {
-    const reason = `no poll for ${this.ctx.config.fleet.deafAfterS} s, although it sends heartbeats`;
+    const reason = `no poll for ${this.ctx.config.fleet.pollTimeoutS} s, although it sends heartbeats`;
     if (!(await markUnresponsive(this.ctx.pool, workerId, seq, reason))) return;
     this.ctx.logger.warn({ worker_id: workerId }, "worker marked unresponsive: no polls");
     this.ctx.metrics.workersLost.inc({ reason: "deaf" });
@@ -172,8 +176,8 @@ export class FleetMonitor extends LoopComponent {
   }
 
   /**
-   * Marks a dispatched attempt lost if its worker keeps reporting in its heartbeats that it runs no job. Another
-   * attempt can then start.
+   * Marks a dispatched attempt lost if its worker keeps reporting in its heartbeats that it runs no
+   * job. Another attempt can then start.
    */
   private async markNotRunLost({ worker_id: workerId }: OverdueAttempt): Promise<void> {
     const { firstLeaseS: leaseS } = this.ctx.config.outbox;
@@ -193,7 +197,10 @@ export class FleetMonitor extends LoopComponent {
     this.ctx.signals.queueChanged();
   }
 
-  /** Ends an attempt whose worker has not stopped by the deadline or within the grace period of a cancel. */
+  /**
+   * Ends an attempt whose worker has not stopped by the deadline or within the grace period of a
+   * cancel.
+   */
   private async endOverdue(overdue: OverdueAttempt): Promise<void> {
     const { job_id: jobId, attempt, worker_id: workerId } = overdue;
     const outcome = await this.ctx.clockWatch.transaction(async (db) => {

@@ -1,18 +1,21 @@
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import type { WorkerStatus } from "../../core/jobs/states";
 import { all, type Queryable } from "../../platform/postgres/pool";
 import { isVisibleTo } from "./worker-list";
 
-/** The workers with the same status, GPU type and draining flag. */
+/** Totals of the workers with the same status, GPU type and draining flag. */
 export interface FleetGroup {
   status: WorkerStatus;
   gpu_type: string;
   draining: boolean;
   workers: number;
   gpus: number;
-  /** The number of idle or busy workers that report `util`, the utilization of their GPUs in percent. */
+  /**
+   * The number of idle or busy workers that report `util`, the utilization of their GPUs in
+   * percent.
+   */
   reporting: number;
-  /** The mean `util` of these workers. */
+  /** The mean `util` of the workers that `reporting` counts. */
   util: number | null;
   /** `mem_used` and `mem_total` are sums over idle and busy workers. */
   mem_used: number | null;

@@ -7,11 +7,15 @@ export interface Heartbeat extends WorkerCall {
   util: number | null;
   memUsed: number | null;
   memTotal: number | null;
-  /** The worker's own description of the error that keeps it from working; null if there is none. */
+  /**
+   * The worker's own description of the error that keeps it from working; null if there is none.
+   */
   errorReason: string | null;
 }
 
-/** The state of a worker after a heartbeat, and the attempt and placements that the worker holds. */
+/**
+ * The state of a worker after a heartbeat, and the attempt and placements that the worker holds.
+ */
 export interface HeartbeatState {
   worker_id: string;
   user_id: string;
@@ -36,15 +40,18 @@ export interface LivePlacement {
   stopping: boolean;
   missing: boolean;
   healthy: boolean;
-  /** The deployment has been missing or unhealthy for longer than allowed. */
+  /**
+   * The placement has been missing for more than `missingS`, or unhealthy for more than
+   * `unhealthyS`.
+   */
   grace_over: boolean;
 }
 
 /**
- * Records the heartbeats of many workers in one statement, at most one per worker. A heartbeat revives a dead worker
- * unless the worker is decommissioned. Skips workers that are not registered with the owner and key of their heartbeat.
- * Also skips workers whose rows are locked: a wait would block the scheduler, which needs the rows that this statement
- * has locked already.
+ * Records the heartbeats of many workers in one statement, at most one per worker. A heartbeat
+ * revives a dead worker unless the worker is decommissioned. Skips workers that are not registered
+ * with the owner and key of their heartbeat. Also skips workers whose rows are locked: waiting for
+ * these rows would block the scheduler, which may need rows that this statement has already locked.
  */
 export async function recordHeartbeats(
   db: Queryable,
@@ -99,7 +106,10 @@ export async function recordHeartbeats(
   );
 }
 
-/** Returns the calls whose worker is registered with the call's owner and key. */
+/**
+ * Filters `calls`. Keeps a call if its worker is registered with the call's owner and key. A key
+ * of null matches any key.
+ */
 export async function listRegistered<T extends WorkerCall>(
   db: Queryable,
   calls: T[],
@@ -123,13 +133,16 @@ export async function listRegistered<T extends WorkerCall>(
 export interface WorkerCounters {
   worker_id: string;
   heartbeat_seq: number;
-  /** Null while the worker need not poll: its poll waits, it is draining, or it is not idle. */
+  /**
+   * Null while the worker need not send a new poll: it has a waiting poll, it is draining, or it is
+   * not idle.
+   */
   poll_seq: number | null;
 }
 
 /**
- * SQL: whether the fleet monitor watches a worker. It does not watch a worker whose bootstrap failed: that worker is
- * out of service anyway, and marking it dead would hide its error.
+ * SQL: whether the fleet monitor watches a worker. It does not watch a worker whose bootstrap
+ * failed: that worker is out of service anyway, and marking it dead would hide its error.
  */
 const IS_WATCHED = `status in ('idle', 'busy', 'error')
   and error_code is distinct from 'bootstrap_failed'`;
@@ -147,8 +160,8 @@ export async function listWorkerCounters(db: Queryable) {
 }
 
 /**
- * Marks a worker dead if no heartbeat has arrived since `seq`. Keeps `available_until`: the worker's poll may still
- * wait, and can get a job at once if a heartbeat revives the worker.
+ * Marks a worker dead if no heartbeat has arrived since `seq`. Keeps `available_until`: the
+ * worker's poll may still wait, and can get a job at once if a heartbeat revives the worker.
  */
 export async function markDead(
   db: Queryable,

@@ -1,4 +1,4 @@
-import { mayActFor, type Principal } from "../../core/accounts/principal";
+import { mayActFor, type Principal } from "../../core/accounts/permissions";
 import { Conflict } from "../../core/errors";
 import type { Queryable } from "../../platform/postgres/pool";
 import { countBoundWorkers, isLiveKey, lockKey } from "../accounts/keys";
@@ -27,7 +27,7 @@ export async function mayRegister(
 }
 
 /**
- * Checks that the caller's key allows another worker. Call this before the worker is bound to the
+ * Checks that the caller's key allows one more worker. Call this before the worker is bound to the
  * key, in the same transaction. Locks the key: otherwise two workers that register at the same time
  * could exceed the limit.
  * @throws 409 `quota_exceeded`

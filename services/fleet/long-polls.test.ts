@@ -30,7 +30,7 @@ test("a wake-up between registering a poll and awaiting it is not lost", async (
   const longPolls = new LongPolls();
   const poll = longPolls.wait("ann", pollOf("w"), 60_000, never);
   expect(longPolls.wake(["w", "elsewhere"])).toEqual(["elsewhere"]);
-  expect(await poll.woken()).toBe("assigned");
+  expect(await poll.untilEnded()).toBe("assigned");
   expect(longPolls.workerIds).toEqual([]);
 });
 
@@ -38,7 +38,7 @@ test("a worker's second poll ends its first", async () => {
   const longPolls = new LongPolls();
   const first = longPolls.wait("ann", pollOf("w"), 60_000, never);
   const second = longPolls.wait("ann", pollOf("w"), 60_000, never);
-  expect(await first.woken()).toBe("superseded");
+  expect(await first.untilEnded()).toBe("superseded");
   expect(longPolls.workerIds).toEqual(["w"]);
   second.leave();
   expect(longPolls.workerIds).toEqual([]);
@@ -49,21 +49,21 @@ test("an abort signal and the time-out each end a poll", async () => {
   const controller = new AbortController();
   const gone = longPolls.wait("ann", pollOf("a"), 60_000, controller.signal);
   controller.abort();
-  expect(await gone.woken()).toBe("disconnected");
-  expect(await longPolls.wait("ann", pollOf("b"), 5, never).woken()).toBe("time-out");
+  expect(await gone.untilEnded()).toBe("disconnected");
+  expect(await longPolls.wait("ann", pollOf("b"), 5, never).untilEnded()).toBe("time-out");
   expect(longPolls.workerIds).toEqual([]);
 });
 
 test("a poll whose client disconnected before it waits ends at once", async () => {
   const poll = new LongPolls().wait("ann", pollOf("w"), 60_000, AbortSignal.abort());
-  expect(await poll.woken()).toBe("disconnected");
+  expect(await poll.untilEnded()).toBe("disconnected");
 });
 
 test("a started attempt is the result of the poll that it started for, and of no later one", async () => {
   const longPolls = new LongPolls();
   const first = longPolls.wait("ann", pollOf("w", 1), 60_000, never);
   expect(longPolls.deliver(pollOf("w", 1), JOB)).toBe(true);
-  expect(await first.woken()).toBe(JOB);
+  expect(await first.untilEnded()).toBe(JOB);
   expect(longPolls.deliver(pollOf("w", 1), JOB)).toBe(false);
   const second = longPolls.wait("ann", pollOf("w", 2), 60_000, never);
   expect(longPolls.deliver(pollOf("w", 1), JOB)).toBe(false);
@@ -78,8 +78,8 @@ test("attempts start only for a tenant's own polls whose result is awaited", asy
     return longPolls.wait(tenant, pollOf(tenant), 60_000, never);
   });
   expect(await reserved("ann")).toEqual([]);
-  void own?.woken();
-  void other?.woken();
+  void own?.untilEnded();
+  void other?.untilEnded();
   expect(await reserved("ann")).toEqual([pollOf("ann")]);
   expect(await reserved("cyd")).toEqual([]);
   own?.leave();
@@ -89,7 +89,7 @@ test("attempts start only for a tenant's own polls whose result is awaited", asy
 
 test("a poll does not time out while an attempt may be starting for it", async () => {
   const longPolls = new LongPolls();
-  const woken = ["a", "b"].map((id) => longPolls.wait("ann", pollOf(id), 5, never).woken());
+  const woken = ["a", "b"].map((id) => longPolls.wait("ann", pollOf(id), 5, never).untilEnded());
   await longPolls.reserve("ann", async () => {
     await sleep(50);
     expect(longPolls.deliver(pollOf("b"), JOB)).toBe(true);
@@ -99,7 +99,7 @@ test("a poll does not time out while an attempt may be starting for it", async (
 
 test("if it is unknown whether an attempt has started, the polls are woken to look for it", async () => {
   const longPolls = new LongPolls();
-  const woken = longPolls.wait("ann", pollOf("w"), 60_000, never).woken();
+  const woken = longPolls.wait("ann", pollOf("w"), 60_000, never).untilEnded();
   await expect(longPolls.reserve("ann", () => Promise.reject(new Error("lost")))).rejects.toThrow();
   expect(await woken).toBe("assigned");
 });

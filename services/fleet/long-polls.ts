@@ -1,14 +1,17 @@
 import type { Dispatch, PollingWorker } from "../jobs/dispatch";
 
-/** Why a wait ended. A `Dispatch`: the scheduler has started an attempt for this poll. */
-type Woken = "assigned" | "superseded" | "time-out" | "disconnected" | Dispatch;
+/** Why a wait ended. A `Dispatch` means that the scheduler has started an attempt for this poll. */
+type WaitEnd = "assigned" | "superseded" | "time-out" | "disconnected" | Dispatch;
 
-/** The fields of a waiting poll that the start of an attempt needs (dispatch.ts). */
+/** The fields of a waiting poll that dispatch.ts needs to start an attempt. */
 export type WaitingWorker = PollingWorker & { pollSeq: number };
 
 interface WaitingPoll {
-  /** Waits until the poll is woken. From then on, the scheduler may start an attempt for it. */
-  woken(): Promise<Woken>;
+  /**
+   * Resolves when the wait ends. The scheduler starts attempts only for polls on which this method
+   * was called.
+   */
+  untilEnded(): Promise<WaitEnd>;
   /** Ends the wait. Does nothing if it has already ended. */
   leave(): void;
 }
@@ -16,32 +19,38 @@ interface WaitingPoll {
 interface Entry {
   worker: WaitingWorker;
   tenant: string;
-  /** The scheduler may be starting an attempt for the poll. So the poll must not time out. */
+  /** `reserve` is running with this poll: an attempt may start for it, so it must not time out. */
   isReserved: boolean;
-  /** The poll's time is over. If it is reserved, it ends when the reservation ends. */
-  isOver: boolean;
-  end(woken: Woken): void;
+  /** The wait time has passed. A reserved poll times out when `reserve` ends. */
+  hasTimedOut: boolean;
+  end(woken: WaitEnd): void;
 }
 
-/** The most polls for which one statement may start an attempt, so that the statement stays small. */
+/**
+ * The maximum number of polls that are passed to one statement. The statement may start an attempt
+ * for each of these polls. The limit keeps the statement small.
+ */
 const MAX_RESERVED = 32;
 
 /**
- * The polls that wait in this process, one per worker. A worker's second poll ends its first. The scheduler
- * (scheduler.ts) wakes the polls of workers that got a job.
+ * The polls that wait in this process, one per worker. A worker's second poll ends its first. The
+ * scheduler (scheduler.ts) wakes the polls of workers that got a job.
  */
 export class LongPolls {
   private readonly waiting = new Map<string, Entry>();
-  /** By tenant: the polls whose result will be used. Attempts start only for these. */
-  private readonly awaited = new Map<string, Set<Entry>>();
+  /**
+   * By tenant: the waiting polls on which `untilEnded` was called. Attempts start only for these
+   * polls.
+   */
+  private readonly assignablePolls = new Map<string, Set<Entry>>();
 
   get workerIds(): string[] {
     return [...this.waiting.keys()];
   }
 
   /**
-   * Registers a poll. Call it before you read whether the worker has an assignment: a wake-up between an earlier read
-   * and this call would be lost.
+   * Registers a poll. Call it before you read whether the worker has an assignment: a wake-up
+   * between an earlier read and this call would be lost.
    */
   wait(tenant: string, worker: WaitingWorker, waitMs: number, signal: AbortSignal): WaitingPoll {
     this.waiting.get(worker.workerId)?.end("superseded");
@@ -49,13 +58,13 @@ export class LongPolls {
       worker,
       tenant,
       isReserved: false,
-      isOver: false,
+      hasTimedOut: false,
       end: () => undefined,
     };
-    const woken = new Promise<Woken>((resolve) => {
+    const woken = new Promise<WaitEnd>((resolve) => {
       const onAbort = (): void => entry.end("disconnected");
       const timer = setTimeout(() => {
-        entry.isOver = true;
+        entry.hasTimedOut = true;
         if (!entry.isReserved) entry.end("time-out");
       }, waitMs);
       entry.end = (why) => {
@@ -69,8 +78,8 @@ export class LongPolls {
       if (signal.aborted) entry.end("disconnected");
     });
     return {
-      woken: () => {
-        if (this.waiting.get(worker.workerId) === entry) this.addAwaited(entry);
+      untilEnded: () => {
+        if (this.waiting.get(worker.workerId) === entry) this.addAssignable(entry);
         return woken;
       },
       leave: () => entry.end("time-out"),
@@ -87,12 +96,13 @@ export class LongPolls {
   }
 
   /**
-   * Runs `assign` with polls of a tenant for which it may start an attempt: the newest ones, MAX_RESERVED at most. These
-   * polls do not time out before `assign` has ended. If `assign` fails, it is unknown whether an attempt has started. In
-   * this case, all these polls are woken, and their handlers look for an attempt.
+   * Runs `assign` with the newest polls of a tenant, at most MAX_RESERVED. `assign` may start an
+   * attempt for any of them. These polls do not time out before `assign` has ended. If `assign`
+   * fails, it is unknown whether an attempt has started, so all these polls are woken and their
+   * handlers look for an attempt.
    */
   async reserve<T>(tenant: string, assign: (polls: WaitingWorker[]) => Promise<T>): Promise<T> {
-    const reserved = [...(this.awaited.get(tenant) ?? [])].slice(-MAX_RESERVED);
+    const reserved = [...(this.assignablePolls.get(tenant) ?? [])].slice(-MAX_RESERVED);
     for (const entry of reserved) entry.isReserved = true;
     try {
       return await assign(reserved.map(({ worker }) => worker));
@@ -102,14 +112,14 @@ export class LongPolls {
     } finally {
       for (const entry of reserved) {
         entry.isReserved = false;
-        if (entry.isOver) entry.end("time-out");
+        if (entry.hasTimedOut) entry.end("time-out");
       }
     }
   }
 
   /**
-   * Ends a poll with an attempt that has started for it. Returns false if the poll no longer waits: a later poll of the
-   * worker gets the attempt.
+   * Ends a poll and gives it the attempt that has started for it. Returns false if the poll no
+   * longer waits: a later poll of the worker then gets the attempt.
    */
   deliver({ workerId, pollSeq }: WaitingWorker, job: Dispatch): boolean {
     const entry = this.waiting.get(workerId);
@@ -118,16 +128,16 @@ export class LongPolls {
     return true;
   }
 
-  private addAwaited(entry: Entry): void {
-    const polls = this.awaited.get(entry.tenant) ?? new Set();
-    this.awaited.set(entry.tenant, polls.add(entry));
+  private addAssignable(entry: Entry): void {
+    const polls = this.assignablePolls.get(entry.tenant) ?? new Set();
+    this.assignablePolls.set(entry.tenant, polls.add(entry));
   }
 
   private remove(entry: Entry): void {
     const { workerId } = entry.worker;
     if (this.waiting.get(workerId) === entry) this.waiting.delete(workerId);
-    const polls = this.awaited.get(entry.tenant);
+    const polls = this.assignablePolls.get(entry.tenant);
     polls?.delete(entry);
-    if (polls?.size === 0) this.awaited.delete(entry.tenant);
+    if (polls?.size === 0) this.assignablePolls.delete(entry.tenant);
   }
 }

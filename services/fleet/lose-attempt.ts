@@ -7,14 +7,14 @@ import { lockJob } from "../jobs/jobs";
 import { lockWorker, type WorkerRow } from "./workers";
 
 /**
- * The row of a lost attempt before the loss, with the outcome of the loss: `worker_lost`, or `cancelled` if the job is
- * being cancelled.
+ * The row of a lost attempt, read before the attempt was ended. Only `outcome` is the new value:
+ * `worker_lost`, or `cancelled` if the job is being cancelled.
  */
 export type LostAttempt = AttemptRow & { outcome: Outcome };
 
 /**
- * Makes this process deliver the outbox entries of a loss at once: the entry of the lost attempt, and those of the
- * deployments that lost a placement. Call after the commit.
+ * Makes this process deliver the outbox entries of a loss at once: the entry of the lost attempt,
+ * and those of the deployments that lost a placement. Call after the commit.
  */
 export function announceLoss(
   { signals }: Context,
@@ -28,22 +28,22 @@ export function announceLoss(
 }
 
 /**
- * Thrown if the worker's attempt changed while the locks were taken. The `code` is that of a serialization failure, so
- * `transaction` runs the work again.
+ * Thrown if the worker's attempt changed while the locks were taken. The `code` is that of a
+ * serialization failure, so `transaction` runs the work again.
  */
-class HoldingChanged extends Error {
-  override readonly name = "HoldingChanged";
+class HeldAttemptChanged extends Error {
+  override readonly name = "HeldAttemptChanged";
   readonly code = "40001";
 }
 
 /**
- * Locks the worker. The caller has already locked the job and the attempt that the worker holds, if any. Then checks
- * which job the worker holds now: the scheduler may have assigned a job before the worker was locked. The caller must
- * write the worker's status in a later statement, so that the statement sees everything that was committed before the
- * lock.
+ * Locks the worker, then checks which job the worker holds: the scheduler may have assigned a job
+ * before the worker was locked. Before this call, the caller locks the job and the attempt that the
+ * worker holds, if any. The caller must write the worker's status in a later statement, so that the
+ * statement sees everything that was committed before the lock.
  *
  * @param expectedJobId undefined if the worker must hold no job.
- * @throws HoldingChanged if the worker does not hold the expected job.
+ * @throws HeldAttemptChanged if the worker does not hold the expected job.
  */
 export async function lockWorkerHolding(
   db: Queryable,
@@ -52,29 +52,30 @@ export async function lockWorkerHolding(
 ): Promise<WorkerRow | undefined> {
   const worker = await lockWorker(db, workerId);
   const held = await findHeldAttempt(db, workerId);
-  if (held?.job_id !== expectedJobId) throw new HoldingChanged();
+  if (held?.job_id !== expectedJobId) throw new HeldAttemptChanged();
   return worker;
 }
 
 /**
- * Marks a worker's running attempt lost. An attempt that the worker never fetched returns to the queue under the same
- * number. Locks the job and the attempt; the caller then locks the worker.
+ * Marks a worker's running attempt lost. An attempt that the worker never fetched returns to the
+ * queue under the same number. Locks the job and the attempt; the caller then locks the worker.
  *
  * @param decide called with the job and the attempt locked. If it returns false, nothing changes.
- * @returns the lost attempt, or the job that the worker keeps, if any.
+ * @returns `lost`, the attempt that was marked lost, or `keptJobId`, the job that the worker still
+ *   holds because `decide` returned false. In all other cases, both are undefined.
  */
 export async function markHeldAttemptLost(
   db: Queryable,
   { workerId, reason, leaseS }: { workerId: string; reason: string; leaseS: number },
   decide: (held: AttemptRow) => Promise<boolean>,
-): Promise<{ lost?: LostAttempt; keeps?: string }> {
+): Promise<{ lost?: LostAttempt; keptJobId?: string }> {
   const seen = await findHeldAttempt(db, workerId);
   if (!seen) return {};
   const job = await lockJob(db, seen.job_id);
   const held = await lockHeldAttempt(db, workerId);
-  // The attempt ended before it was locked. The worker may have another job by now.
-  if (!job || held?.job_id !== seen.job_id) throw new HoldingChanged();
-  if (!(await decide(held))) return { keeps: held.job_id };
+  // The attempt ended or was withdrawn before it was locked. The worker may have a new job.
+  if (!job || held?.job_id !== seen.job_id) throw new HeldAttemptChanged();
+  if (!(await decide(held))) return { keptJobId: held.job_id };
   if (held.state === "assigned") {
     await unassign(db, held.job_id, workerId);
     return {};

@@ -29,14 +29,17 @@ export async function listOverdue(db: Queryable) {
 }
 
 /**
- * After this many consecutive heartbeats in which a worker reports no job, its attempt counts as denied: the worker
- * does not run it.
+ * After this many consecutive heartbeats in which a worker reports no job, its attempt counts as
+ * denied: the worker does not run it.
  */
 const DENIALS = 5;
 
 export const isDenied = ({ denials }: Pick<AttemptRow, "denials">): boolean => denials >= DENIALS;
 
-/** Denied attempts that were dispatched more than `forS` seconds ago: by then the worker should have the job. */
+/**
+ * Denied attempts that were dispatched more than `forS` seconds ago: by then the worker should have
+ * the job.
+ */
 export async function listNotRun(db: Queryable, forS: number) {
   return await all<OverdueAttempt>(
     db,
@@ -49,8 +52,8 @@ export async function listNotRun(db: Queryable, forS: number) {
 }
 
 /**
- * Counts for each running attempt the consecutive heartbeats in which its worker reports no job. A heartbeat that names
- * the attempt's job resets the count.
+ * Counts for each running attempt the consecutive heartbeats in which its worker reports no job. A
+ * heartbeat that names the attempt's job resets the count.
  */
 export async function recordDenials(
   db: Queryable,

@@ -1,16 +1,18 @@
 /**
- * Measures for how long the fleet monitor of this process has checked the workers without a gap. The monitor enforces
- * deadlines only after enough time without a gap, because workers first need time to deliver the results that they
- * could not deliver while no server ran.
+ * Measures for how long the fleet monitor of this process has checked the workers without a gap.
+ * The monitor enforces deadlines only after enough time without a gap, because workers first need
+ * time to deliver the results that they could not deliver while no server ran.
  */
 export class Presence {
   private lastMs: number | undefined;
   private sinceMs = 0;
 
-  /** @param lateMs a longer time between two checks is a gap. */
+  /** @param lateMs if more time than this passes between two checks, there is a gap. */
   constructor(private readonly lateMs: number) {}
 
-  /** Call after a failed check. The time without a gap starts again at the next successful check. */
+  /**
+   * Call after a failed check. The time without a gap starts again at the next successful check.
+   */
   interrupt(): void {
     this.sinceMs = Number.POSITIVE_INFINITY;
   }

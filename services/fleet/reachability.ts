@@ -1,16 +1,18 @@
 /**
- * After this many heartbeat time-outs without a request or a heartbeat, the server no longer assumes that only its own
- * network is down: silent workers count as dead, and deadlines are enforced.
+ * After this many heartbeat time-outs without a request or a heartbeat, the server no longer
+ * assumes that only its own network is down: silent workers count as dead, and deadlines are
+ * enforced.
  */
 const MAX_SILENT_TIMEOUTS = 10;
 
 /**
- * Distinguishes silent workers from a server that has lost the network. Such a server hears from no worker. Until
- * MAX_SILENT_TIMEOUTS have passed, it must not mark workers dead or enforce deadlines. A request proves that the network
- * works, and so does a heartbeat that another process records. All times are monotonic, in ms.
+ * Distinguishes silent workers from a server that has lost the network. Such a server receives no
+ * requests. Until MAX_SILENT_TIMEOUTS have passed, it must not mark workers dead or enforce
+ * deadlines. In this class, a heartbeat that another process has recorded also counts as a request:
+ * both prove that the network works. All times are monotonic, in ms.
  */
 export class Reachability {
-  /** Time of the latest request or heartbeat. */
+  /** Time of the latest request. */
   private lastMs: number | undefined;
   /** Time of the first request after the last gap of more than `gapMs`. */
   private sinceMs = 0;
@@ -19,14 +21,18 @@ export class Reachability {
   private readonly gapMs: number;
   private readonly longestMs: number;
 
-  /** @param timeoutMs the heartbeat time-out. Half of it without a request is a gap. */
+  /**
+   * @param timeoutMs the heartbeat time-out. If no request arrives for more than half of this time,
+   *   there is a gap.
+   */
   constructor(private readonly timeoutMs: number) {
     this.gapMs = timeoutMs / 2;
     this.longestMs = timeoutMs * MAX_SILENT_TIMEOUTS;
   }
 
   /**
-   * Records a request or a heartbeat. After a gap, workers have `gapMs` to reconnect before silence proves anything.
+   * Records a request. After a gap, workers have `gapMs` to reconnect before `isSilent` can return
+   * true.
    */
   record(atMs: number): void {
     const quietMs = this.lastMs === undefined ? Number.POSITIVE_INFINITY : atMs - this.lastMs;
@@ -36,9 +42,10 @@ export class Reachability {
   }
 
   /**
-   * Whether a worker that has been silent since `silentSinceMs` counts as dead. True if the latest request to this
-   * server arrived at least `gapMs` after that time, and the last gap between requests ended at least `gapMs` ago. Also
-   * true if the latest request is at least MAX_SILENT_TIMEOUTS time-outs old.
+   * Whether a worker that has been silent since `silentSinceMs` counts as dead. True in two cases:
+   * - The latest request arrived at least `gapMs` after `silentSinceMs`, and the last gap between
+   *   requests ended at least `gapMs` ago.
+   * - The latest request is at least MAX_SILENT_TIMEOUTS time-outs old.
    */
   isSilent(silentSinceMs: number, nowMs: number): boolean {
     if (this.lastMs === undefined) return false;
@@ -47,11 +54,13 @@ export class Reachability {
   }
 
   /**
-   * Whether workers could deliver results during the last `forMs` and still can: the last request is recent, and no
-   * pause between requests was longer than a whole time-out. Shorter pauses are allowed, because the only worker of a
-   * fleet may send just one heartbeat per time-out, and its deadlines must be enforced.
+   * Whether workers could deliver results during the last `forMs` and still can: the last request
+   * is recent, and no pause between requests was longer than a whole time-out. Shorter pauses are
+   * allowed, because the only worker of a fleet may send just one heartbeat per time-out, and its
+   * deadlines must be enforced.
    *
-   * The result is also true if no request has arrived for `longestMs`.
+   * Also true if no request has arrived for MAX_SILENT_TIMEOUTS time-outs: the server then no
+   * longer assumes that only its own network is down.
    */
   wasReachable(forMs: number, nowMs: number): boolean {
     if (this.lastMs === undefined) return false;

@@ -1,4 +1,4 @@
-import { bindingOf, type Principal } from "../../core/accounts/principal";
+import { type Principal, restrictingKeyId } from "../../core/accounts/permissions";
 import { requireRoomForWorker } from "../accounts/require-room";
 import type { Context } from "../context";
 import { mayRegister, requireRoomOnKey, workerIdTaken } from "./key-binding";
@@ -7,8 +7,8 @@ import { strikeWorker } from "./strikes";
 import { lockWorker, type Registration, upsertWorker } from "./workers";
 
 /**
- * Registers a worker, or registers it again. If the worker has restarted (its boot id is new or missing), marks the
- * worker's attempt lost, unless `running` names this attempt.
+ * Registers a worker, or registers it again. If the worker has restarted (its boot id is new or
+ * missing), marks the worker's attempt lost, unless `running` names this attempt.
  *
  * @param running the attempt that the worker still runs.
  * @returns the worker's status.
@@ -22,7 +22,7 @@ export async function registerWorker(
 ): Promise<string> {
   const { workerId, bootId } = given;
   const { status, lost } = await ctx.clockWatch.transaction(async (db) => {
-    const { lost, keeps } = await markHeldAttemptLost(
+    const { lost, keptJobId } = await markHeldAttemptLost(
       db,
       { workerId, reason: "its worker started again", leaseS: ctx.config.outbox.firstLeaseS },
       async (held) => {
@@ -33,7 +33,7 @@ export async function registerWorker(
         return isOwner && !sameBoot && !namesIt;
       },
     );
-    const known = await lockWorkerHolding(db, workerId, keeps);
+    const known = await lockWorkerHolding(db, workerId, keptJobId);
     if (known && !(await mayRegister(db, known, principal))) throw workerIdTaken(workerId);
     if (!known || known.decommissioned_at !== null) {
       await requireRoomForWorker(db, ctx.config.limits.caps, principal.userId);
@@ -43,12 +43,13 @@ export async function registerWorker(
       ...given,
       userId: principal.userId,
       shared: principal.sharesWorkers,
-      boundKeyId: bindingOf(principal),
+      boundKeyId: restrictingKeyId(principal),
       offerS: ctx.config.fleet.offerS,
     });
     // Another tenant has registered this id in the meantime.
     if (!registered) throw workerIdTaken(workerId);
-    // The upsert may reset the worker's strikes, so add the strike for the lost attempt after it.
+    // Add the strike for the lost attempt after the upsert, because the upsert may reset the
+    // worker's strikes.
     const status = lost && (await strikeWorker(db, workerId, lost.job_id));
     return { status: status ?? registered.status, lost };
   });

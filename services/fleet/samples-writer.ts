@@ -13,8 +13,9 @@ interface Sums {
 }
 
 /**
- * Stores the utilization that workers report. Adds up heartbeats in memory and writes the means of all workers in one
- * statement a minute, so no heartbeat waits for the write. A crash loses the heartbeats since the last write.
+ * Stores the utilization that workers report. Adds up heartbeats in memory and writes the means of
+ * all workers in one statement a minute, so no heartbeat waits for the write. A crash loses the
+ * heartbeats since the last write.
  */
 export class SamplesWriter extends LoopComponent {
   private received = new Map<string, Sums>();

@@ -19,9 +19,15 @@ import type { LongPolls } from "./long-polls";
 import { markProvisioning } from "./provisioning";
 
 const SWEEP_MS = 2_000;
-/** Up to this many tenants with new jobs get a pass each. For more tenants, one pass over all groups is cheaper. */
+/**
+ * Up to this many tenants with new jobs get a pass each. For more tenants, one pass over all groups
+ * is cheaper.
+ */
 const FEW_TENANTS = 5;
-/** The most tries of a pass, so that a row that can never be assigned does not make the pass repeat for ever. */
+/**
+ * The maximum number of tries of a pass. Without this limit, a row that can never be assigned would
+ * make the pass repeat for ever.
+ */
 const MAX_TRIES = 3;
 
 /** What changed since the last pass. */
@@ -32,19 +38,20 @@ class Changes {
   readonly groups = new Set<string>();
   /** Workers that became available. */
   readonly workers = new Set<string>();
-  /** All requirement groups with jobs that any of `workers` fits. */
+  /** All requirement groups with jobs that at least one of `workers` could run. */
   readonly wanted = new Set<string>();
 }
 
 /**
- * Assigns queued attempts to idle workers. A pass reads only what a change affects, so its cost does not grow with the
- * length of the queue:
+ * Assigns queued attempts to idle workers. A pass reads only what a change affects, so its cost
+ * does not grow with the length of the queue:
  * - A worker has polled: the pass assigns only to this worker.
- * - A tenant has submitted jobs, and only its own workers fit: the pass reads only this tenant's jobs and workers. If
- *   the tenant has just one queued job, no pass is needed (assign-only-job.ts).
+ * - A tenant has submitted jobs, and only its own workers fit: the pass reads only this tenant's
+ *   jobs and workers. If the tenant has just one queued job, no pass is needed
+ *   (assign-only-job.ts).
  * - A tenant has submitted jobs, and no idle worker fits: there is no pass.
- * - In all other cases, and in every sweep (each SWEEP_MS), the pass reads all requirement groups, so that no tenant is
- *   passed over.
+ * - In all other cases, and in every sweep (each SWEEP_MS), the pass reads all requirement groups,
+ *   so that no tenant is passed over.
  */
 export class Scheduler extends LoopComponent {
   private running: Promise<void> | undefined;
@@ -78,8 +85,9 @@ export class Scheduler extends LoopComponent {
   }
 
   /**
-   * Called with a requirement group if jobs of that group were queued, and without one if anything else changed.
-   * Ignores the error of a failed pass, because the next sweep runs a pass again.
+   * Handles a change. If jobs were queued, `group` is their requirement group. If anything else
+   * changed, `group` is undefined. Ignores the error of a failed pass, because the next sweep runs
+   * a pass again.
    */
   private readonly onQueue = (group?: string): void => {
     if (group === undefined) this.changes.isAny = true;
@@ -88,10 +96,10 @@ export class Scheduler extends LoopComponent {
   };
 
   /**
-   * Assigns a job to a worker that has become available, if one fits. Resolves after a pass that starts after this
-   * call.
+   * Assigns a fitting job, if there is one, to a worker that has become available. Resolves after a
+   * pass that starts after this call.
    *
-   * @param wanted all requirement groups with jobs that the worker fits; null: unknown.
+   * @param wanted all requirement groups with jobs that the worker could run; null if unknown.
    */
   async assignTo(workerId: string, wanted: string[] | null): Promise<void> {
     const { changes } = this;
@@ -101,7 +109,7 @@ export class Scheduler extends LoopComponent {
     await this.wake();
   }
 
-  /** Calls coalesce: one pass runs and at most one waits. */
+  /** Merges concurrent calls: one pass runs, and at most one more waits. */
   private wake(): Promise<void> {
     if (!this.running) return this.startPass();
     this.waiting ??= this.running
@@ -164,8 +172,8 @@ export class Scheduler extends LoopComponent {
   }
 
   /**
-   * Runs passes over a part of the workers and groups. Returns false if passes over all requirement groups are needed
-   * instead.
+   * Runs passes over the workers and requirement groups of `scope` only. Returns false if the
+   * caller must run passes over all requirement groups instead.
    */
   private async assignPart(scope: Exclude<Scope, string>): Promise<boolean> {
     const needed = "tenant" in scope ? await this.assignWithoutPass(scope) : "one pass";
@@ -177,7 +185,10 @@ export class Scheduler extends LoopComponent {
     }
   }
 
-  /** Assigns the tenant's queued job if the tenant has just one. Returns which passes are still needed. */
+  /**
+   * Assigns the tenant's queued job if the tenant has just one. Returns which passes are still
+   * needed.
+   */
   private async assignWithoutPass({
     tenant,
     groups,
@@ -193,10 +204,12 @@ export class Scheduler extends LoopComponent {
   }
 
   /**
-   * Runs a round of passes that together read all requirement groups, beginning after the group `beginAfter`. If one
-   * pass can't read all groups, the next round begins where this round's first pass with an assignment has ended. If
-   * every round began at the first group, workers that become available one by one would only get jobs of the first
-   * groups.
+   * Runs a round of passes that together read all requirement groups. The round begins after the
+   * group `beginAfter`. After the last group, it continues with the first group.
+   *
+   * If one pass can't read all groups, sets `beginAfter` to the last group that was read by the
+   * first pass that assigned a job. Otherwise every round would begin at the first group, and
+   * workers that become available one by one would only get jobs of the first groups.
    *
    * @returns whether another round may assign more.
    */
@@ -223,8 +236,9 @@ export class Scheduler extends LoopComponent {
   }
 
   /**
-   * Runs a pass. If other transactions, such as another process's pass, have locked or changed all pairs that it chose,
-   * runs the pass again, up to MAX_TRIES times in all.
+   * Runs a pass. The pass may assign nothing because other transactions, such as a pass of another
+   * process, have locked or changed the chosen rows. This method then repeats the pass, up to
+   * MAX_TRIES tries in all.
    */
   private async assignOnce(scope: Scope): Promise<Pass> {
     const { rankedTenants } = this.ctx.config.fleet;
@@ -238,7 +252,7 @@ export class Scheduler extends LoopComponent {
     }
   }
 
-  /** @param started set if one attempt was assigned, and has started. */
+  /** @param started set if exactly one attempt was assigned and it has already started. */
   private noteAssigned(assigned: Assigned[], started?: Started): void {
     const { metrics } = this.ctx;
     metrics.assigned.inc(assigned.length);
@@ -265,7 +279,10 @@ export class Scheduler extends LoopComponent {
     if (isQueued) this.markAfter = await markProvisioning(this.ctx.pool, this.markAfter);
   }
 
-  /** Wakes those polls of this process whose workers have an assignment. Makes up for missed signals. */
+  /**
+   * Wakes those polls of this process whose workers have an assignment. Makes up for missed
+   * signals.
+   */
   private async wakeAssigned(): Promise<void> {
     const waiting = this.longPolls.workerIds;
     if (waiting.length > 0) this.longPolls.wake(await listHolding(this.ctx.pool, waiting));

@@ -2,14 +2,16 @@ import type { WorkerStatus } from "../../core/jobs/states";
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 
 /**
- * This many consecutive failures take a worker out of service, if another worker has succeeded since the first of them.
- * The other worker must have the same owner, or one of the two must be shared.
+ * This many consecutive failures take a worker out of service, if another worker has succeeded
+ * since the first failure. Both workers must have the same owner, or at least one of them must be
+ * shared.
  */
 const STRIKES_OUT = 3;
 
 /**
- * The most strikes of a worker, and the most entries in `struck_by` and `struck_jobs`. Without this limit, they would
- * grow without bound while jobs fail on all workers: no worker succeeds then, so each worker stays in service.
+ * The maximum number of strikes of a worker, and of entries in `struck_by` and in `struck_jobs`.
+ * While jobs fail on all workers, no worker succeeds, so no worker is taken out of service. Without
+ * this limit, the strikes would then grow without bound.
  */
 const MOST_STRIKES = 20;
 
@@ -18,17 +20,18 @@ const appended = (column: string, entry: string): string =>
   `array_append(w.${column}[cardinality(w.${column}) - ${MOST_STRIKES - 2}:], ${entry})`;
 
 /**
- * SQL: whether a failure of job `j` counts as a strike. Consecutive failures of a tenant other than the worker's owner
- * count once, because that tenant's jobs may be the cause.
+ * SQL: whether a failure of job `j` counts as a strike. Until the worker's next success, all
+ * failed jobs of a tenant that does not own the worker count as one strike, because that tenant's
+ * jobs may be the cause.
  */
-const COUNTS = "(j.user_id = w.user_id or j.user_id <> all (w.struck_by))";
+const COUNTS_AS_STRIKE = "(j.user_id = w.user_id or j.user_id <> all (w.struck_by))";
 
 const STRIKES = `least(w.strikes + 1, ${MOST_STRIKES})`;
 
 /**
- * Records that an attempt failed or was lost on this worker. The third such attempt in a row takes the worker out of
- * service, if other workers succeed. If the job has failed on another worker before, the job is the likely cause: its
- * failures then count against neither worker.
+ * Records that an attempt failed or was lost on this worker. The third such attempt in a row takes
+ * the worker out of service, if other workers succeed. If the job has failed on another worker
+ * before, the job is the likely cause: its failures then count against neither worker.
  *
  * @returns the worker's new status; undefined if the failure did not count.
  */
@@ -51,15 +54,16 @@ export async function strikeWorker(
             status_reason = case when ${isOut} then (${STRIKES}) || ' attempts in a row failed or '
               || 'were lost here while other workers succeeded' else w.status_reason end,
             status = case when ${isOut} and w.status in ('idle', 'busy') then 'error' else w.status end
-     from jobs j where w.worker_id = $1 and j.job_id = $2 and ${COUNTS} returning w.status`,
+     from jobs j where w.worker_id = $1 and j.job_id = $2 and ${COUNTS_AS_STRIKE} returning w.status`,
     [workerId, jobId],
   );
   return row?.status;
 }
 
 /**
- * Returns the number of other workers on which this job failed. If there is just one, takes back that worker's strikes
- * for this job, and returns the worker to service if its strikes had taken it out. Skips a locked worker.
+ * Returns the number of other workers on which this job failed. If there is just one, takes back
+ * that worker's strikes for this job, and returns the worker to service if its strikes had taken it
+ * out. Skips a locked worker.
  */
 async function takeBackStrikes(db: Queryable, workerId: string, jobId: string): Promise<number> {
   const row = await maybeOne<{ others: number }>(
@@ -91,8 +95,8 @@ async function takeBackStrikes(db: Queryable, workerId: string, jobId: string): 
 }
 
 /**
- * SQL: whether worker `w` can return to service: its strikes had taken it out, and fewer than STRIKES_OUT remain.
- * Also true for a dead worker, so that its `error_code` is cleared: otherwise, its next heartbeat would set it to
- * `error`.
+ * SQL: whether worker `w` can return to service: its strikes had taken it out, and fewer than
+ * STRIKES_OUT remain. Also true for a dead worker, so that its `error_code` is cleared: otherwise,
+ * its next heartbeat would set its status to `error`.
  */
 const RETURNS_TO_SERVICE = `w.error_code = 'failing' and w.status in ('error', 'dead') and left_over < ${STRIKES_OUT}`;

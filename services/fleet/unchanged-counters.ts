@@ -10,8 +10,9 @@ export interface StaleCounter extends Counter {
 }
 
 /**
- * Finds workers whose counter of heartbeats or polls has not changed for the time-out, measured on a monotonic clock.
- * Stored times would not work: after an outage of Postgres or of all servers, all stored times are old.
+ * Finds workers whose counter of heartbeats or polls has not changed for the time-out, measured on
+ * a monotonic clock. Stored times would not work: after an outage of Postgres or of all servers,
+ * all stored times are old.
  */
 export class UnchangedCounters {
   private seen = new Map<string, { seq: number; sinceMs: number }>();
@@ -19,7 +20,8 @@ export class UnchangedCounters {
 
   /**
    * @param timeoutMs how long a counter must be unchanged.
-   * @param lateMs a longer gap between two observations starts all time-outs again.
+   * @param lateMs if more time than this passes between two observations, all time-outs start
+   *   again.
    */
   constructor(
     private readonly timeoutMs: number,

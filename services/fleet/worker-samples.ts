@@ -19,7 +19,10 @@ const mean = (column: string): string =>
 const merged = (column: string): string =>
   `${column} = case when s.at = excluded.at then ${mean(column)} else excluded.${column} end`;
 
-/** Writes one sample per worker in one statement. A second sample in the same minute is merged into the first. */
+/**
+ * Writes one sample per worker in one statement. A second sample in the same minute is merged into
+ * the first.
+ */
 export async function writeSamples(db: Queryable, samples: WorkerSample[]): Promise<void> {
   await execute(
     db,
@@ -62,13 +65,13 @@ export async function readSamples(
   );
 }
 
-/** The most samples of a worker: one for each minute of the day. */
+/** The maximum number of samples of a worker: one for each minute of the day. */
 const SLOTS = 1_440;
 const DAY = "interval '1 day'";
 
 /**
- * Deletes up to `limit` samples of workers that have been silent for more than a day. Reads only the samples of these
- * workers, by key: every other worker overwrites its old samples with new ones.
+ * Deletes up to `limit` samples of workers that have been silent for more than a day. Other workers
+ * overwrite their old samples with new ones.
  *
  * @returns the number of deleted samples.
  */

@@ -66,7 +66,10 @@ export interface Registration {
   gpuTokens: string[];
   jobTypes: string[] | null;
   tenants: string[] | null;
-  /** The limited key to bind the worker to. If null, the worker keeps its current key, unless it is decommissioned. */
+  /**
+   * The limited key to bind the worker to. If null, the worker keeps its current key, unless it is
+   * decommissioned.
+   */
   boundKeyId: string | null;
   /** IP address of the request. */
   address: string;
@@ -79,9 +82,10 @@ const OFFERED_FOR = (seconds: string): string =>
   `case when ${seconds}::float8 > 0 then now() + make_interval(secs => ${seconds}::float8) end`;
 
 /**
- * Registers a worker, or registers it again under the same owner. Counts as a heartbeat and as a poll. Ends the status
- * `error`, and ends draining if the boot id has changed. A worker that is being set up stays `bootstrapping` until its
- * bootstrap has ended. Returns undefined if another owner has this worker id.
+ * Registers a worker, or registers it again under the same owner. Counts as a heartbeat and as a
+ * poll. Ends the status `error`, and ends draining if the boot id has changed. A worker that is
+ * being set up stays `bootstrapping` until its bootstrap has ended. Returns undefined if another
+ * owner has this worker id.
  */
 export async function upsertWorker(db: Queryable, given: Registration) {
   return await maybeOne<{ status: WorkerStatus }>(
@@ -133,7 +137,10 @@ export async function upsertWorker(db: Queryable, given: Registration) {
   );
 }
 
-/** For this many seconds after a poll has ended, a job may still be assigned: the worker will poll again soon. */
+/**
+ * For this many seconds after a poll has ended, a job may still be assigned: the worker will poll
+ * again soon.
+ */
 export const OFFER_S = 30;
 
 /** Whether and until when a worker accepts jobs. */
@@ -147,8 +154,8 @@ export interface Offer {
   /** An attempt is assigned to the worker, or the worker runs one. */
   holds: boolean;
   /**
-   * The requirement groups of queued jobs that the worker could run; null: unknown, because the queue has too many
-   * groups. Only `findOfferAndFit` sets this.
+   * The requirement groups of queued jobs that the worker could run; null: unknown, because the
+   * queue has too many groups. Only `findOfferAndFit` sets this.
    */
   wanted?: string[] | null;
 }
@@ -159,8 +166,8 @@ export const OFFER = `w.status, w.available_until::text, w.poll_seq, w.draining,
   exists (${HELD_ATTEMPT}) as holds`;
 
 /**
- * Records a poll: while the worker is idle, jobs may be assigned to it during `waitS` and OFFER_S more seconds. An
- * `unresponsive` worker returns to service by polling.
+ * Records a poll: while the worker is idle, jobs may be assigned to it during `waitS` and OFFER_S
+ * more seconds. An `unresponsive` worker returns to service by polling.
  */
 export async function offerWorker(
   db: Queryable,
@@ -187,8 +194,8 @@ export async function findOffer(db: Queryable, workerId: string) {
 }
 
 /**
- * Call when the client of a poll has disconnected: the worker is assigned no job until its next poll. Does nothing if
- * the next poll has already arrived: that poll has changed `available_until`.
+ * Call when the client of a poll has disconnected: the worker is assigned no job until its next
+ * poll. Does nothing if the next poll has already arrived: that poll has changed `available_until`.
  */
 export async function withdrawOffer(
   db: Queryable,
@@ -203,14 +210,17 @@ export async function withdrawOffer(
   );
 }
 
-/** SQL: the status of a worker that is no longer busy: `error` if it reported an error while it was busy. */
+/**
+ * SQL: the status of a worker that is no longer busy: `error` if it reported an error while it was
+ * busy.
+ */
 export const FREED = `case when status <> 'busy' then status
   when error_code is not null then 'error' else 'idle' end`;
 
 /**
- * Frees a worker whose attempt has ended. If `offerS` is not 0, a job may be assigned to the worker for that many
- * seconds, as if the worker had polled. Otherwise, the worker gets no job before its next poll. A success resets the
- * count of consecutive failures (strikes).
+ * Frees a worker whose attempt has ended. If `offerS` is not 0, a job may be assigned to the worker
+ * for that many seconds, as if the worker had polled. Otherwise, the worker gets no job before its
+ * next poll. A success resets the count of consecutive failures (strikes).
  */
 export async function releaseWorker(
   db: Queryable,
@@ -231,8 +241,9 @@ export async function releaseWorker(
 }
 
 /**
- * Frees a worker whose assignment was withdrawn before the worker fetched it. Keeps `available_until`, because the
- * worker's poll may still wait: the worker can get another job at once.
+ * Frees a worker whose assignment was withdrawn before the worker fetched it. Keeps
+ * `available_until`, because the worker's poll may still wait: the worker can get another job at
+ * once.
  */
 export async function releaseUnfetched(db: Queryable, workerId: string): Promise<void> {
   await execute(
@@ -243,8 +254,8 @@ export async function releaseUnfetched(db: Queryable, workerId: string): Promise
 }
 
 /**
- * Takes a worker out of service until it registers again. If the code is `unresponsive`, the worker also returns to
- * service by polling.
+ * Takes a worker out of service until it registers again or an admin resets it (`resetWorker`). If
+ * the code is `unresponsive`, a poll also returns the worker to service.
  */
 export async function takeOutOfService(
   db: Queryable,
@@ -261,8 +272,8 @@ export async function takeOutOfService(
 }
 
 /**
- * Ends the status `error` and draining at an admin's request. Does nothing and returns false if the worker has never
- * sent a heartbeat, or if its bootstrap failed.
+ * Ends the status `error` and draining, and clears the strikes, at an admin's request. Does nothing
+ * and returns false if the worker has never sent a heartbeat, or if its bootstrap failed.
  */
 export async function resetWorker(db: Queryable, workerId: string): Promise<boolean> {
   const changed = await execute(

@@ -1,7 +1,7 @@
 import { isOlder } from "../../platform/postgres/clock";
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
 
-/** An ended job, by its position in the order of ends. */
+/** The position of an ended job in the list of jobs that is ordered by end time. */
 export interface EndedJob {
   job_id: string;
   /** As text, because a Date would drop the microseconds. */
@@ -9,8 +9,8 @@ export interface EndedJob {
 }
 
 /**
- * Archiving begins this long after the migration that made it possible, so that no server of the release before runs
- * any more: such a server does not see archived jobs.
+ * Time from the migration that adds the archive tables until archiving begins. By then, no server
+ * of the previous release should run any more: such a server can't find archived jobs.
  */
 const AFTER_MIGRATION = "interval '7 days'";
 
@@ -28,7 +28,8 @@ export async function listEndedJobs(
   return await all<EndedJob>(
     db,
     `select job_id, completed_at::text as ended_at from jobs
-     -- The condition on user_id is that of an index.
+     -- The condition on user_id is always true. It is needed because the index
+     -- for this statement has the same condition (where length(user_id) > 0).
      where completed_at is not null and length(user_id) > 0
        and ${isOlder("completed_at", "make_interval(secs => $1)")}
        and ($2::text is null or (completed_at, job_id) > ($2::timestamptz, $3::text))
@@ -40,9 +41,10 @@ export async function listEndedJobs(
 }
 
 /**
- * SQL: whether nothing will change job `j` any more. A job that ran has its GPU hours on a billing line, and gets no
- * further line: the trigger that adds lines to the totals reads their jobs in `jobs` only. Deployments, and pipelines
- * that have not ended, need the rows of their jobs there, too.
+ * SQL: whether job `j` is settled: nothing will change it, and nothing needs its row in `jobs`.
+ * - A job that ran must have its billing line, because the trigger that adds a new line to the
+ *   totals looks up the job in `jobs` only.
+ * - A deployment, or a pipeline that has not ended, needs the rows of its jobs in `jobs`.
  */
 const IS_SETTLED = `j.swept_at is not null
   and j.placement is null
@@ -54,9 +56,9 @@ const IS_SETTLED = `j.swept_at is not null
        or not exists (select from attempts a where a.job_id = j.job_id and a.started_at is not null))`;
 
 /**
- * Moves these ended jobs, and their attempts, to `archived_jobs` and `archived_attempts`. Leaves out jobs that are not
- * settled, or that another transaction has locked. The rows of their uploaded files are deleted: they were needed only
- * until the job's end.
+ * Moves these ended jobs, and their attempts, to `archived_jobs` and `archived_attempts`. Leaves
+ * out jobs that are not settled, or that another transaction has locked. Deletes the rows of the
+ * moved jobs in `attempt_files`: these rows were needed only until the job's end.
  */
 export async function archiveJobs(db: Queryable, jobIds: string[]): Promise<void> {
   await execute(

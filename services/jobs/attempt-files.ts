@@ -6,17 +6,23 @@ export interface AttemptFile {
   sha256: string | null;
   /** True while a server moves the upload to its final name. */
   is_moving: boolean;
-  /** False if a move was started but its end is not recorded: the file may be missing under its final name. */
+  /**
+   * False if a move was started but its end is not recorded: the file may be missing under its
+   * final name.
+   */
   is_confirmed: boolean;
 }
 
-/** A move that takes longer than this counts as failed: its server died before it recorded the end. */
+/**
+ * A move that takes longer than this counts as failed: its server has probably died before it could
+ * record the end.
+ */
 const MOVE_TIMEOUT = "15 minutes";
 
 /**
- * Records an uploaded file of a running attempt before the file is moved to its final name. Returns false if the
- * attempt has ended. If two calls record different checksums for one path, `sha256` becomes null, because it is unknown
- * which of the two files is stored.
+ * Records an uploaded file of a running attempt before the file is moved to its final name. Returns
+ * false if the attempt has ended. If two calls record different checksums for one path, `sha256`
+ * becomes null, because it is unknown which of the two files is stored.
  */
 export async function recordUpload(
   db: Queryable,
@@ -32,7 +38,8 @@ export async function recordUpload(
      on conflict (job_id, attempt, path) do update
        set size_bytes = excluded.size_bytes,
            sha256 = case when attempt_files.sha256 = excluded.sha256 then excluded.sha256 end,
-           -- Moves of the same bytes count as one, because each of them stores the right file.
+           -- movers counts uploads whose files differ. Uploads of the same bytes count as one:
+           -- whichever of them is moved last, the stored file is the same.
            movers = case when attempt_files.sha256 = excluded.sha256 then 1
                          else attempt_files.movers + 1 end,
            moving_until = excluded.moving_until`,
@@ -42,8 +49,8 @@ export async function recordUpload(
 }
 
 /**
- * Records the end of a move. `isThere` is true if a file has the final name now, from this upload or an earlier one. If
- * it is false, deletes the record of the file.
+ * Records the end of a move. `isThere` is true if a file has the final name now, from this upload
+ * or an earlier one. If `isThere` is false, deletes the record of the file.
  */
 export async function recordMove(
   db: Queryable,
@@ -68,7 +75,10 @@ export const ATTEMPT_FILES = `(
     'is_moving', movers > 0 and moving_until > now(), 'is_confirmed', movers = 0)), '[]')
   from attempt_files f where f.job_id = a.job_id and f.attempt = a.attempt)`;
 
-/** Confirms a move whose end was not recorded. The caller has found the file with these bytes under its final name. */
+/**
+ * Records that a file was moved to its final name, if its upload ended before this was recorded.
+ * The caller has found the file under its final name, with this checksum.
+ */
 export async function confirmUpload(
   db: Queryable,
   jobId: string,
@@ -92,8 +102,9 @@ export interface RecordedFile {
 }
 
 /**
- * Finds the size and checksum of an attempt's file. Undefined if they are not recorded, or if several uploads of this
- * path are moved to their final name at once, so that it is unclear which one is stored.
+ * Finds the size and checksum of an attempt's file. Undefined if they are not recorded, or if
+ * several uploads of this path are moved to their final name at once, so that it is unclear which
+ * one is stored.
  */
 export async function findRecordedFile(
   db: Queryable,

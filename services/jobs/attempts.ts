@@ -1,4 +1,4 @@
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import type { ReportedUsage } from "../../core/billing/usage";
 import type { AttemptEnd, ErrorCode, JobStatus, Outcome } from "../../core/jobs/states";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
@@ -26,8 +26,8 @@ export interface AttemptRow {
   /** The usage that the worker reported. */
   usage: ReportedUsage | null;
   /**
-   * The hours from dispatch to end, multiplied by the worker's number of GPUs. Null while the attempt is live, and if
-   * it never started.
+   * The hours from dispatch to end, multiplied by the worker's number of GPUs. Null while the
+   * attempt is live, and if it never started.
    */
   gpu_hours_measured: number | null;
   artifacts_uri: string | null;
@@ -35,11 +35,17 @@ export interface AttemptRow {
   result_digest: string | null;
   /** Consecutive heartbeats in which the worker reports that it runs no job. */
   denials: number;
-  /** The secret that the worker must send with each request for this attempt. Null if the worker's poll sent none. */
+  /**
+   * The secret that the worker must send with each request for this attempt. Null if the worker's
+   * poll sent none.
+   */
   lease_token: string | null;
 }
 
-/** An attempt's end, in the form that the job's workflow receives. Undefined while the attempt is live. */
+/**
+ * An attempt's end, in the form that the job's workflow receives. Undefined while the attempt is
+ * live.
+ */
 export function attemptEndOf(
   row: Pick<AttemptRow, "outcome" | "retryable" | "error_code">,
 ): AttemptEnd | undefined {
@@ -52,7 +58,10 @@ export function attemptEndOf(
 export interface AttemptState extends Pick<AttemptRow, "outcome" | "retryable" | "error_code"> {
   job_status: JobStatus;
   job_error_code: ErrorCode | null;
-  /** Whether the attempt has a row. It has none if, for example, the job ended before this attempt was inserted. */
+  /**
+   * Whether the attempt has a row. It has none if, for example, the job ended before this attempt
+   * was inserted.
+   */
   attempt_exists: boolean;
 }
 
@@ -85,8 +94,8 @@ export async function findAttempt(db: Queryable, jobId: string, attempt: number)
 }
 
 /**
- * Locks an attempt of the job that was dispatched to this worker: the one with number `attempt`, or the latest one if
- * `attempt` is null. The caller holds the job's lock.
+ * Of the job's attempts that were dispatched to this worker, locks the attempt with the number
+ * `attempt`, or the latest attempt if `attempt` is null. The caller holds the job's lock.
  */
 export async function lockAttemptOf(
   db: Queryable,
@@ -101,7 +110,10 @@ export async function lockAttemptOf(
   );
 }
 
-/** Locks the last attempt for which the condition is true. Does not lock an attempt of an archived job (see `lockJob`). */
+/**
+ * Locks the last attempt for which the condition is true. Does not lock an attempt of an archived
+ * job (see `lockJob`).
+ */
 async function lockLast(db: Queryable, condition: string, values: unknown[]) {
   const last = (table: string): string =>
     `select * from ${table} where ${condition} order by attempt desc limit 1`;
@@ -127,8 +139,9 @@ export async function lockLatestAttempt(db: Queryable, jobId: string) {
 }
 
 /**
- * Queues attempt number `attempt` of an unfinished job, if the attempt before it ended and may be retried. This is the
- * rule of `isRetryable` in core/jobs/retry.ts. Idempotent.
+ * Queues attempt number `attempt` of an unfinished job that is not being cancelled, if the previous
+ * attempt has ended and may be retried. `isRetryable` in core/jobs/retry.ts has the same rule for
+ * retries: change both. Idempotent.
  */
 export async function queueAttempt(
   db: Queryable,
@@ -173,19 +186,23 @@ export interface AttemptEnding {
 }
 
 /**
- * SQL: the time at which an attempt ends, never before its start. now() can be before the start: the transaction that
- * ends the attempt may have begun before the one that dispatched it, or the database's clock was set back.
+ * SQL: the time at which an attempt ends, never before its start. now() can be before the start:
+ * the transaction that ends the attempt may have begun before the one that dispatched it, or the
+ * database's clock was set back.
  */
 const END = "greatest(now(), queued_at, assigned_at, started_at)";
 
 /**
- * SQL: GPU hours of an attempt that ends now; null if no worker ran it. Attempts that an earlier release dispatched
- * have no `gpu_count`. For these, the worker's GPU count is used.
+ * SQL: GPU hours of an attempt that ends now; null if no worker ran it. Attempts that an earlier
+ * release dispatched have no `gpu_count`. For these, the worker's GPU count is used.
  */
 const GPU_HOURS = `round((extract(epoch from ${END} - started_at) / 3600)::numeric * coalesce(gpu_count,
   (select w.gpu_count from workers w where w.worker_id = attempts.worker_id)), 9)`;
 
-/** Ends a live attempt and adds an outbox entry for its workflow. Returns false if it had already ended. */
+/**
+ * Ends a live attempt and adds an outbox entry for its workflow. Returns false if it had already
+ * ended.
+ */
 export async function writeAttemptEnd(db: Queryable, end: AttemptEnding): Promise<boolean> {
   const changed = await execute(
     db,
@@ -217,7 +234,10 @@ export async function writeAttemptEnd(db: Queryable, end: AttemptEnding): Promis
   return changed === 1;
 }
 
-/** Withdraws an assignment that the worker never fetched. The attempt is queued again under the same number. */
+/**
+ * Withdraws an assignment that the worker never fetched. The attempt is queued again under the same
+ * number.
+ */
 export async function unassign(db: Queryable, jobId: string, workerId: string): Promise<boolean> {
   const row = await maybeOne(
     db,

@@ -33,13 +33,13 @@ export async function setAvoided(db: Queryable, job: JobRow, avoid: string[]): P
 const IN_SERVICE = "(w.status = 'busy' or w.status = 'idle' and w.available_until > now())";
 
 /**
- * Makes a queued retry avoid the workers on which earlier attempts of its job failed or were lost. If no other worker
- * in service fits the retry, it avoids no worker. Without this rule, a broken worker that fails fast and polls again
- * could use up all attempts. `stopAvoiding` ends the avoidance after AVOIDED_S, because the other workers may be busy
- * for days.
+ * Makes a queued retry avoid the workers on which earlier attempts of its job failed or were lost.
+ * Otherwise, a broken worker that fails fast and polls again could use up all attempts. If no other
+ * worker in service fits the retry, the retry avoids no worker. `stopAvoiding` ends the avoidance
+ * after AVOIDED_S, because the other workers may be busy for days.
  */
 export async function avoidFailedWorkers(db: Queryable, job: JobRow): Promise<void> {
-  // A placement job avoids the workers that already serve its deployment. Keep these.
+  // A placement job avoids the workers that already serve its deployment. Do not replace that list.
   if (job.placement !== null) return;
   const row = await maybeOne<{ workers: string[] }>(
     db,
@@ -59,8 +59,8 @@ export async function avoidFailedWorkers(db: Queryable, job: JobRow): Promise<vo
 const AVOIDED_S = 30;
 
 /**
- * Lets retries that have waited for AVOIDED_S run on any worker that fits. Moves each retry to the requirement group of
- * its job's first attempt, which avoids no workers.
+ * Lets retries that have waited for AVOIDED_S run on any worker that fits. Moves each retry to the
+ * requirement group of its job's first attempt, which avoids no workers.
  */
 export async function stopAvoiding(db: Queryable): Promise<void> {
   await execute(

@@ -1,4 +1,4 @@
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import { willRetry } from "../../core/jobs/retry";
 import { isFinal } from "../../core/jobs/states";
 import type { Queryable } from "../../platform/postgres/pool";
@@ -12,8 +12,11 @@ import { failJob } from "./fail-job";
 import { lockJob, requestCancel } from "./jobs";
 import { insertOutcomeEntry } from "./outbox-entries";
 
-type Cancelling =
-  /** The job has ended. `entry` is the outbox entry of its queued or assigned attempt, if this call ended one. */
+type CancelResult =
+  /**
+   * The job has ended. If this call also ended a queued or assigned attempt, `entry` is the outbox
+   * entry of that attempt.
+   */
   | { answer: "ended"; entry?: OutcomeKey }
   /** A worker that runs the job is asked to stop. The job ends within the grace period. */
   | { answer: "requested" }
@@ -23,17 +26,19 @@ type Cancelling =
   | { answer: "unknown" };
 
 /**
- * Cancels a job in any state. A job that no worker runs ends at once. A running job ends when its worker stops; after
- * the grace period, the fleet monitor ends it. Does not call Temporal: the outbox informs the workflow.
+ * Cancels a job in any state. A job that no worker runs ends at once. A running job ends when its
+ * worker stops; after the grace period, the fleet monitor ends it. Does not call Temporal: the
+ * outbox informs the workflow.
  *
- * @param cancelledBy the name of a key, or of the component that cancels: `pipeline`, `deployment`, `temporal`.
+ * @param cancelledBy the name of a key, or of the component that cancels: `pipeline`, `deployment`,
+ *   `temporal`.
  */
 export async function cancelJob(
   ctx: Context,
   jobId: string,
   tenantScope: TenantScope,
   cancelledBy: string,
-): Promise<Cancelling["answer"]> {
+): Promise<CancelResult["answer"]> {
   const { jobs, outbox } = ctx.config;
   const how = { cancelledBy, graceS: jobs.cancelGraceS, leaseS: outbox.firstLeaseS };
   const done = await transaction(ctx.pool, (db) => cancel(db, jobId, tenantScope, how));
@@ -50,7 +55,7 @@ async function cancel(
   jobId: string,
   tenantScope: TenantScope,
   { cancelledBy, graceS, leaseS }: { cancelledBy: string; graceS: number; leaseS: number },
-): Promise<Cancelling> {
+): Promise<CancelResult> {
   const job = await lockJob(db, jobId);
   if (!job || (tenantScope !== null && job.user_id !== tenantScope)) return { answer: "unknown" };
   if (isFinal(job.status)) return { answer: "finished" };

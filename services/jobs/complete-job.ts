@@ -24,21 +24,26 @@ export interface CompletionFacts extends BillableRow {
   worker_metrics: Record<string, unknown>;
   artifact_id: string;
   /**
-   * The id of the artifact's folder and of its row in `artifacts`. For a deploy job, this is also the id of the
-   * deployment. Differs from `artifact_id` if the worker chose an id whose folder belongs to another tenant.
+   * The id of the artifact's folder and of its row in `artifacts`. For a deploy job, this is also
+   * the id of the deployment. Differs from `artifact_id` if the worker chose an id whose folder
+   * belongs to another tenant.
    */
   storage_id: string;
   /** Ids generated for this attempt's artifacts, by field of the result. */
   output_ids: Record<string, string>;
   /** Files that the worker uploaded through the API. */
   uploaded: AttemptFile[];
-  /** The measurement from which the bill was made; null before the bill is written, and after completion. */
+  /**
+   * The measurement from which the bill was made; null before the bill is written, and after
+   * completion.
+   */
   measured: MeasuredOutput | null;
 }
 
 /**
- * Reads the inputs of a job's final writes. Undefined if the attempt has not completed, or if the job places a
- * deployment again.
+ * Reads the inputs of a job's final writes. Undefined if the attempt has not completed, if the job
+ * is archived, or if it is a placement job. A placement job starts another server of an existing
+ * deployment and makes no artifact.
  */
 export async function findCompletionFacts(db: Queryable, jobId: string, attempt: number) {
   return await maybeOne<CompletionFacts>(
@@ -54,13 +59,13 @@ export async function findCompletionFacts(db: Queryable, jobId: string, attempt:
 }
 
 /** The attempt that won, and the artifact that it made. */
-export interface JobOutput extends Won {
+export interface JobOutput extends WinningAttempt {
   storageId: string;
   manifest: Manifest;
   sizeBytes: number;
 }
 
-interface Won {
+interface WinningAttempt {
   jobId: string;
   attempt: number;
   /** Version of the billing record from which the manifest was made. */
@@ -68,16 +73,17 @@ interface Won {
 }
 
 /**
- * The last write of a job that succeeded, in one statement: sets `completed` with the winning attempt's result,
- * registers the artifact if there is one, and removes the outbox entries. Idempotent.
+ * The last write of a job that succeeded, in one statement: sets `completed` with the winning
+ * attempt's result, registers the artifact if there is one, and removes the outbox entries.
+ * Idempotent.
  *
- * @returns the worker of the winning attempt. Undefined if the job had ended before, or if the database was restored
- *   and no longer has the bill from which the manifest was made.
+ * @returns the worker of the winning attempt. Undefined if the job had ended before, or if the
+ *   database was restored and no longer has the bill from which the manifest was made.
  */
 async function writeCompletion(
   db: Queryable,
-  { jobId, attempt, version }: Won,
-  output: Omit<JobOutput, keyof Won> | null,
+  { jobId, attempt, version }: WinningAttempt,
+  output: Omit<JobOutput, keyof WinningAttempt> | null,
 ): Promise<string | undefined> {
   const row = await maybeOne<{ worker_id: string }>(
     db,
@@ -111,7 +117,9 @@ async function writeCompletion(
 export const completeJob = async (db: Queryable, output: JobOutput): Promise<boolean> =>
   (await writeCompletion(db, output, output)) !== undefined;
 
-/** Completes a deploy job and inserts its deployment and the first placement. Call in a transaction. */
+/**
+ * Completes a deploy job and inserts its deployment and the first placement. Call in a transaction.
+ */
 export async function completeDeployJob(db: Queryable, output: JobOutput): Promise<boolean> {
   const { jobId, attempt, storageId: deploymentId } = output;
   const workerId = await writeCompletion(db, output, output);
@@ -123,10 +131,13 @@ export async function completeDeployJob(db: Queryable, output: JobOutput): Promi
   return true;
 }
 
-/** Completes a job that placed a deployment again. Such a job makes no artifact. Call in a transaction. */
+/**
+ * Completes a placement job: it has started another server of an existing deployment and makes no
+ * artifact. Call in a transaction.
+ */
 export async function completePlacementJob(
   db: Queryable,
-  won: Won & { deploymentId: string },
+  won: WinningAttempt & { deploymentId: string },
 ): Promise<boolean> {
   const workerId = await writeCompletion(db, won, null);
   if (workerId === undefined) return false;

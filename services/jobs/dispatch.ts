@@ -24,7 +24,10 @@ export interface Dispatch {
   is_cancelled: boolean;
 }
 
-/** Records how long an attempt was queued before it started. Does nothing if the attempt had started earlier. */
+/**
+ * Records how long an attempt was queued before it started. Does nothing if an earlier poll has
+ * already started the attempt.
+ */
 export function observeDispatch(metrics: Metrics, { job_type, waited_s }: Dispatch): void {
   if (waited_s !== null) metrics.dispatchSeconds.observe({ job_type }, waited_s);
 }
@@ -33,8 +36,8 @@ export interface PollingWorker {
   workerId: string;
   keyId: string;
   /**
-   * The sequence number of a poll that has waited; null for a new poll. A poll that has waited gets a job only if the
-   * worker has sent no later poll.
+   * The sequence number of a poll that has waited; null for a new poll. A poll that has waited gets
+   * a job only if the worker has sent no later poll.
    */
   pollSeq: number | null;
   /** The worker's secret, if it sent one. Later requests for the attempt must send it too. */
@@ -42,11 +45,14 @@ export interface PollingWorker {
 }
 
 /**
- * Starts the attempt assigned to this worker, or returns the attempt that the worker already runs. Idempotent. Locks
- * the job row first, then the attempt. Returns undefined if the worker holds no attempt, or if the key was revoked
- * while the poll waited. Also returns undefined if the running attempt has another lease token, if the attempt changed
- * during each of MAX_TRIES tries, or if the worker has sent a newer poll, because it may no longer read the response to
- * the older one.
+ * Starts the attempt assigned to this worker, or returns the attempt that the worker already runs.
+ * Idempotent. Locks the job row first, then the attempt. Returns undefined in these cases:
+ * - The worker holds no attempt.
+ * - The key was revoked while the poll waited.
+ * - The running attempt has another lease token.
+ * - The poll has waited, and the worker has sent a newer poll: the worker may no longer read the
+ *   response to the older poll.
+ * - The attempt changed during each of MAX_TRIES tries.
  */
 export async function dispatchJob(
   db: Queryable,
@@ -54,8 +60,9 @@ export async function dispatchJob(
 ): Promise<Dispatch | undefined> {
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
     const found = await tryDispatch(db, poll);
-    // `is_running` is false if the attempt changed while this call waited for the job's lock: another poll of this
-    // worker started the attempt, or the assignment was withdrawn. The next try finds out which.
+    // `is_running` is false if the attempt changed while this call waited for the job's lock:
+    // another poll of this worker started the attempt, or the assignment was withdrawn. The next
+    // try finds out which.
     if (!found || found.is_running) return found;
   }
   return undefined;

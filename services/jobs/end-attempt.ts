@@ -8,9 +8,10 @@ import { type JobRow, returnToPending } from "./jobs";
 export type AttemptEndDetails = Omit<AttemptEnding, "jobId" | "attempt" | "leaseS">;
 
 /**
- * Ends a live attempt and updates its job without waiting for Temporal. A timeout or a cancel fails the job. If the
- * attempt was lost and the job has another attempt left, the job becomes `pending`. An attempt of a job being cancelled
- * always ends `cancelled`. The caller holds the locks of the job and the attempt.
+ * Ends a live attempt and updates its job without waiting for Temporal. A timeout or a cancel fails
+ * the job. If the attempt was lost and the job has another attempt left, the job becomes `pending`.
+ * An attempt of a job being cancelled always ends `cancelled`. The caller holds the locks of the
+ * job and the attempt.
  */
 export async function endAttempt(
   db: Queryable,
@@ -36,8 +37,8 @@ export async function endAttempt(
 }
 
 /**
- * Changes the end of an attempt to `cancelled`. Drops the result. Keeps metrics and logs, and if the attempt was
- * running, its usage.
+ * Changes the end of an attempt to `cancelled`. Drops the result. Keeps metrics and logs, and if
+ * the attempt was running, its usage.
  */
 function cancelled(attempt: AttemptRow, how: AttemptEndDetails): AttemptEndDetails {
   const { metrics = null, logsUri = null, usage = null, resultDigest = null } = how;

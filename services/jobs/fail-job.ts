@@ -2,8 +2,9 @@ import type { ErrorCode } from "../../core/jobs/states";
 import { execute, type Queryable } from "../../platform/postgres/pool";
 
 /**
- * Sets an unfinished job to `failed`, with the worker and the log of this attempt. Without `error`, the job gets the
- * attempt's error. Does not write the bill. Does nothing and returns false in these cases:
+ * Sets an unfinished job to `failed`, with the worker and the log of this attempt. Without `error`,
+ * the job gets the attempt's error. Does not write the bill. Does nothing and returns false in
+ * these cases:
  * - The job has already ended.
  * - The attempt is still live: a job does not end before its attempt.
  * - A later attempt exists: the job continues with that attempt.

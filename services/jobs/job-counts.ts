@@ -1,4 +1,4 @@
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import type { JobType } from "../../core/jobs/job-types";
 import type { WaitingJob } from "../../core/jobs/pending-reason";
 import type { ErrorCode, JobStatus } from "../../core/jobs/states";
@@ -21,10 +21,10 @@ export async function countJobs(
   tenantScope: TenantScope,
   endedAfter: string,
 ): Promise<JobCount[]> {
-  const open = new Where().seenBy(tenantScope).and("status not in ('completed', 'failed')");
+  const open = new Where().inTenantScope(tenantScope).and("status not in ('completed', 'failed')");
   // `ended` starts with the parameters of `open`, so `ended.values` has the values of both.
-  const ended = new Where().seenBy(tenantScope).and("completed_at is not null");
-  ended.with(endedAfter, (time) => `completed_at > ${time}::timestamptz`);
+  const ended = new Where().inTenantScope(tenantScope).and("completed_at is not null");
+  ended.andParameter(endedAfter, (time) => `completed_at > ${time}::timestamptz`);
   return await all<JobCount>(
     db,
     `select job_type, status, null as error_code, count(*)::int as jobs
@@ -36,8 +36,8 @@ export async function countJobs(
 }
 
 /**
- * The first queued job of a requirement group (the jobs of one tenant with equal requirements), and the group's number
- * of queued jobs.
+ * The first queued job of a requirement group (the jobs of one tenant with equal requirements), and
+ * the group's number of queued jobs.
  */
 export interface QueueFront extends WaitingJob {
   jobs: number;

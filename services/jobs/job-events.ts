@@ -1,11 +1,12 @@
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import type { ErrorCode, JobStatus } from "../../core/jobs/states";
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { ALL_JOBS } from "./all-jobs";
 
 /**
- * A change of a job's status. A trigger writes it in the transaction of the change. If a job is assigned and started by
- * one statement (assign-only-job.ts), that statement writes `assigned`.
+ * A change of a job's status. A trigger writes the event in the transaction of the change. If one
+ * statement assigns and starts a job (assign-only-job.ts), the trigger writes only `running`, so
+ * the statement itself writes `assigned`.
  */
 export interface JobEventRow {
   event_id: number;

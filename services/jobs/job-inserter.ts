@@ -10,12 +10,16 @@ import {
 } from "./jobs";
 
 const MAX_AT_ONCE = 16;
-/** The most bytes of jobs per statement, so that statement and responses are fast. A larger job is inserted alone. */
+/**
+ * The maximum total size in bytes of the jobs in one statement, so that statement and responses are
+ * fast. A larger job is inserted alone.
+ */
 const MAX_BYTES = 256 * 1024;
 
 /**
- * Inserts submitted jobs. While a statement of a tenant runs, that tenant's further jobs wait, and share the next
- * statement and its commit. If no statement of the tenant runs, a job is inserted at once.
+ * Inserts submitted jobs. While a statement of a tenant runs, that tenant's further jobs wait, and
+ * share the next statement and its commit. If no statement of the tenant runs, a job is inserted at
+ * once.
  */
 export class JobInserter {
   private readonly insertions: CoalescedByGroup<SerializedJob, JobRow | undefined>;

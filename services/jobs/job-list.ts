@@ -1,4 +1,4 @@
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import type { JobType } from "../../core/jobs/job-types";
 import { type ErrorCode, JOB_STATUSES, type JobStatus } from "../../core/jobs/states";
 import {
@@ -44,18 +44,18 @@ export async function listJobs(
 /** The statement of `listJobs`. Exported so that a test can run EXPLAIN on it. */
 export function listJobsStatement(tenantScope: TenantScope, filter: JobFilter, page: Page) {
   const where = new Where()
-    .seenBy(tenantScope)
-    .also(filter.jobTypes, (types) => `job_type = any(${types})`)
-    .also(filter.tags, (tags) => `tags @> ${tags}::text[]`)
-    .also(filter.workerId, (worker) => `worker_id = ${worker}`)
-    .also(filter.pipelineId, (pipeline) => `pipeline_id = ${pipeline}`)
-    .also(filter.createdAfter, (time) => `created_at > ${time}::timestamptz`)
-    .also(filter.createdBefore, (time) => `created_at < ${time}::timestamptz`)
-    .also(filter.completedAfter, (time) => `completed_at > ${time}::timestamptz`)
-    .also(filter.completedBefore, (time) => `completed_at < ${time}::timestamptz`)
-    .also(filter.createdBy, (name) => `created_by = ${name}`)
-    .also(filter.errorCodes, (codes) => `error_code = any(${codes})`)
-    .also(filter.text, (text) =>
+    .inTenantScope(tenantScope)
+    .andIfSet(filter.jobTypes, (types) => `job_type = any(${types})`)
+    .andIfSet(filter.tags, (tags) => `tags @> ${tags}::text[]`)
+    .andIfSet(filter.workerId, (worker) => `worker_id = ${worker}`)
+    .andIfSet(filter.pipelineId, (pipeline) => `pipeline_id = ${pipeline}`)
+    .andIfSet(filter.createdAfter, (time) => `created_at > ${time}::timestamptz`)
+    .andIfSet(filter.createdBefore, (time) => `created_at < ${time}::timestamptz`)
+    .andIfSet(filter.completedAfter, (time) => `completed_at > ${time}::timestamptz`)
+    .andIfSet(filter.completedBefore, (time) => `completed_at < ${time}::timestamptz`)
+    .andIfSet(filter.createdBy, (name) => `created_by = ${name}`)
+    .andIfSet(filter.errorCodes, (codes) => `error_code = any(${codes})`)
+    .andIfSet(filter.text, (text) =>
       either(startsWith("job_id", text), anyContains("tags", text), contains("notes", text)),
     );
   // Literals, not a parameter: only then can Postgres use the partial index on unfinished jobs.

@@ -1,4 +1,4 @@
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import { deleteOlder } from "../../platform/postgres/clock";
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
 import { ALL_JOBS } from "./all-jobs";
@@ -13,8 +13,8 @@ export interface MetricsReport {
 }
 
 /**
- * The minimum time between two stored reports (points) of an attempt: MIN_STEP_S, or MIN_SHARE of the attempt's run
- * time so far if that is longer.
+ * The minimum time between two stored reports (points) of an attempt: MIN_STEP_S, or MIN_SHARE of
+ * the attempt's run time so far if that is longer.
  */
 const MIN_STEP_S = 10;
 const MIN_SHARE = 1 / 1_000;
@@ -45,7 +45,8 @@ export interface MetricsPoint {
 }
 
 /**
- * An attempt's points, oldest first. If there are more than `maxPoints`, returns every n-th one, including the last.
+ * An attempt's points, oldest first. If there are more than `maxPoints`, returns every n-th one,
+ * including the last.
  */
 export async function listMetrics(
   db: Queryable,

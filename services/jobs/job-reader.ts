@@ -1,20 +1,21 @@
-import { type Principal, type TenantScope, tenantScopeOf } from "../../core/accounts/principal";
+import { type Principal, type TenantScope, tenantScopeOf } from "../../core/accounts/permissions";
 import { CoalescedByGroup } from "../../platform/concurrency/coalesce";
 import type { Context } from "../context";
 import { findJobsUpTo, type JobRow } from "./jobs";
 
 const MAX_AT_ONCE = 16;
 /**
- * A statement returns no further job once the jobs before it have this many bytes in total, so only the last job may
- * take the total above it. The limit exists because the process serves no other request while it writes the responses
- * with these jobs.
+ * A statement returns no further job once the returned jobs have this many bytes in total. Only the
+ * last job can exceed the limit. The limit exists because the process serves no other request while
+ * it writes the responses.
  */
 const MAX_BYTES = 256 * 1024;
 
 /**
- * Reads jobs by id for requests. While a statement of a tenant runs, that tenant's further calls wait, and share the
- * next statement. Many clients poll the state of a job, and a statement for 16 jobs takes not much longer than one for
- * a single job. If the statement stops at MAX_BYTES, each of the remaining jobs is read by a statement of its own.
+ * Reads jobs by id for requests. While a statement of a tenant runs, that tenant's further calls
+ * wait, and share the next statement. Many clients poll the state of a job, and a statement for 16
+ * jobs takes not much longer than one for a single job. If the statement stops at MAX_BYTES, each
+ * of the remaining jobs is read by a statement of its own.
  */
 export class JobReader {
   private readonly ofTenant: CoalescedByGroup<string, JobRow | undefined>;
@@ -35,7 +36,10 @@ export class JobReader {
     );
   }
 
-  /** The job, if the caller may see it. The read starts after the call, so the result is never older than the call. */
+  /**
+   * The job, if the caller may see it. The read starts after the call, so the result is never older
+   * than the call.
+   */
   find(jobId: string, caller: Pick<Principal, "userId" | "scope">): Promise<JobRow | undefined> {
     const reads = tenantScopeOf(caller) === null ? this.ofAllTenants : this.ofTenant;
     return reads.add(caller.userId, jobId);

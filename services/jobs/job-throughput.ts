@@ -1,4 +1,4 @@
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import type { JobType } from "../../core/jobs/job-types";
 import { Where } from "../../platform/postgres/pages";
 import { all, type Queryable } from "../../platform/postgres/pool";
@@ -10,9 +10,9 @@ export interface ThroughputBucket {
   started: number;
   completed: number;
   failed: number;
-  /** Jobs that wait at the bucket's end. */
+  /** Jobs that were waiting when the bucket ended. */
   waiting: number;
-  /** Jobs that have started and not ended at the bucket's end, also while their retry waits. */
+  /** Jobs that had started and not ended when the bucket ended. A waiting retry counts, too. */
   running: number;
 }
 
@@ -23,14 +23,14 @@ export interface TimeSpan {
 }
 
 /**
- * SQL: when a job stops counting as waiting: at its first start, or at its end if it never started. From its first
- * start a job counts as running, even while a later attempt waits in the queue.
+ * SQL: when a job stops counting as waiting: at its first start, or at its end if it never started.
+ * From its first start a job counts as running, even while a later attempt waits in the queue.
  */
 const STARTED = "coalesce(started_at, completed_at)";
 
 /**
- * For each bucket of a time span: how many jobs were submitted, started, completed and failed in the bucket, and how
- * many waited and ran when it ended.
+ * For each bucket of a time span: how many jobs were submitted, started, completed and failed in
+ * the bucket, and how many waited and ran when it ended.
  */
 export async function readThroughput(
   db: Queryable,
@@ -39,9 +39,9 @@ export async function readThroughput(
   { since, until, bucketS }: TimeSpan,
 ): Promise<ThroughputBucket[]> {
   const where = new Where()
-    .seenBy(tenantScope)
-    .also(jobTypes, (types) => `job_type = any(${types})`)
-    .with(until, (time) => `created_at < ${time}::timestamptz`);
+    .inTenantScope(tenantScope)
+    .andIfSet(jobTypes, (types) => `job_type = any(${types})`)
+    .andParameter(until, (time) => `created_at < ${time}::timestamptz`);
   const first = where.add(since);
   const last = where.add(until);
   const step = where.add(bucketS);
@@ -50,7 +50,7 @@ export async function readThroughput(
   return await all<ThroughputBucket>(
     db,
     `with span as (select ${binOf(`${first}::timestamptz`)} as first),
-     -- Every job that had not ended when the span began.
+     -- Excludes jobs that had ended before the span began.
      known as (
        select created_at, started_at, completed_at, status from jobs
        where ${where} and status not in ('completed', 'failed')

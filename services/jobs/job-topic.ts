@@ -13,14 +13,18 @@ import {
   removeJobEntries,
 } from "./outbox-entries";
 
-/** The courier of jobs: starts their workflows and delivers the outcomes of attempts to them. */
+/**
+ * The outbox topic of jobs: starts their workflows and delivers the outcomes of attempts to them.
+ */
 export const jobTopic = (ctx: Context): Topic<JobEntry, OutcomeKey> => ({
   ...temporalReceiver(ctx),
   name: "relay",
   sweepMs: 500,
   subscribe(onCommit) {
     const onEntry = (key: JobEntryKey): void =>
-      // A start entry is due only after some seconds. If an outcome is committed before then, one call delivers both.
+      // If `onCommit` gets a key, the courier delivers the entry at once. A start entry is due only
+      // after some seconds, so do not pass its key. If the job's outcome is committed before then,
+      // one call to Temporal delivers the start and the outcome.
       key.topic === "outcome" ? onCommit(key) : onCommit();
     ctx.signals.on("outbox", onEntry);
     return () => ctx.signals.off("outbox", onEntry);
@@ -34,28 +38,29 @@ export const jobTopic = (ctx: Context): Topic<JobEntry, OutcomeKey> => ({
   },
   remove: (entries) => removeJobEntries(ctx.pool, entries),
   postpone: (entry, forS, why) => postponeJobEntry(ctx.pool, entry, forS, why),
-  factsOf: ({ job_id, topic, attempt, tries }) =>
+  logFieldsOf: ({ job_id, topic, attempt, tries }) =>
     topic === "start" ? { job_id, topic, tries } : { job_id, topic, attempt, tries },
-  callOf: ({ unstarted }) => (unstarted ? "start" : "outcome"),
+  callOf: ({ startIsPending }) => (startIsPending ? "start" : "outcome"),
 });
 
 async function deliver(ctx: Context, entry: JobEntry): Promise<Delivery> {
-  const { job_id: jobId, topic, attempt, unstarted } = entry;
-  const started = unstarted && (await startJobWorkflow(ctx, entry, "first"));
+  const { job_id: jobId, topic, attempt, startIsPending } = entry;
+  const started = startIsPending && (await startJobWorkflow(ctx, entry, "first"));
   if (topic === "start") return "delivered";
   const state = await findAttemptState(ctx.pool, jobId, attempt);
   const end = state && attemptEndOf(state);
   if (!end) return "delivered";
-  // A timed-out or cancelled job is `failed` at once, but only its workflow bills it, and the reconciler does not look
-  // for missing workflows of ended jobs. So the entry is kept, and its delivery repeated, until the workflow writes the
-  // bill.
+  // A timed-out or cancelled job is `failed` at once, but only its workflow bills it, and the
+  // reconciler does not look for missing workflows of ended jobs. So the entry is kept, and its
+  // delivery repeated, until the workflow writes the bill.
   const isKept = state.job_status === "failed";
-  // A workflow that this call started needs no delivery: it reads the first attempt, which has ended, before it waits.
+  // A workflow that this call started needs no delivery: it reads the first attempt, which has
+  // ended, before it waits.
   if (started || (await deliverOutcome(ctx, jobId, attempt, end))) {
     return isKept ? "accepted" : "delivered";
   }
-  // The activity is not scheduled yet or has completed, or the workflow is missing. Compare the workflow with Postgres
-  // to find out which, and to repair it.
+  // The workflow does not wait for the attempt yet, no longer waits for it, or is missing. Compare
+  // the workflow with Postgres to find out which, and to repair it.
   if (await reconcileWorkflow(ctx, jobId)) return "delivered";
   return isKept ? "accepted" : "not_awaited";
 }

@@ -33,16 +33,18 @@ export const jobWorkflows = (ctx: Context): WorkflowKind => ({
 });
 
 /**
- * Time-out of a start over the connection of this process's Temporal worker. It is shorter than the deadline of the
- * whole delivery, so that `startNow` has time to try the other connection.
+ * Time-out of a workflow start over the connection of this process's Temporal worker. The time-out
+ * is shorter than the deadline of the whole delivery, so that `startNow` has time to try again
+ * over this process's other connection to Temporal (`temporal`).
  */
 const EAGER_DEADLINE_MS = 2_000;
 
 /**
- * Starts a job's workflow. `first` does nothing if the job already had a workflow. `again` also starts a workflow if an
- * earlier one has closed. Neither changes a running workflow. A new workflow reads its job's first attempt before it
- * waits, so an outcome committed before the start needs no delivery.
+ * Starts a job's workflow. Does not change a running workflow. A new workflow reads its job's first
+ * attempt before it waits, so an outcome committed before the start needs no delivery.
  *
+ * @param start With "first", nothing is started if the job already had a workflow. With "again", a
+ *   new workflow is started even if an earlier workflow has closed.
  * @returns whether this call started the workflow.
  */
 export async function startJobWorkflow(
@@ -79,8 +81,9 @@ export async function startJobWorkflow(
 }
 
 /**
- * Starts a workflow, over the connection of this process's Temporal worker if there is one. Over that connection,
- * Temporal's response contains the first workflow task, so that this worker runs it at once (eager start).
+ * Starts a workflow, over the connection of this process's Temporal worker if there is one. Over
+ * that connection, Temporal's response contains the first workflow task, so that this worker runs
+ * it at once (eager start).
  */
 async function startNow(
   { temporal, workerTemporal: { client } }: Context,
@@ -103,7 +106,8 @@ async function startNow(
 /**
  * Delivers the end of an attempt to the job's workflow.
  *
- * @returns false if the workflow does not wait for the attempt yet, no longer waits for it, or does not exist.
+ * @returns false if the workflow does not wait for the attempt yet, no longer waits for it, or does
+ *   not exist.
  */
 export async function deliverOutcome(
   { temporal }: Context,
@@ -123,15 +127,16 @@ export async function deliverOutcome(
 
 /**
  * Compares a job's workflow with Postgres and repairs differences:
- * - The workflow is missing or closed, but the job has not ended, has ended with another status than the workflow, or
- *   is not billed: starts the workflow again. A failed job can be unbilled if Postgres lost the job's end and its bill
- *   after the workflow closed, and a cancel then failed the job again.
+ * - The workflow is missing or closed, but the job has not ended, has ended with another status
+ *   than the workflow, or is not billed: starts the workflow again. A failed job can be unbilled if
+ *   Postgres was restored after the workflow closed. The restored database lacked the job's end and
+ *   its bill, and a cancel then failed the job again.
  * - The workflow waits for an attempt that has ended: delivers the outcome.
- * - The workflow waits for a job or an attempt that is not in Postgres, because Postgres was restored: terminates the
- *   workflow, and starts it again if the job exists.
+ * - The workflow waits for a job or an attempt that is not in Postgres, because Postgres was
+ *   restored: terminates the workflow, and starts it again if the job exists.
  *
- * @returns whether nothing is left to do: job and workflow have ended with the same status, and the job's usage is
- *   recorded.
+ * @returns true if nothing is left to do: job and workflow have ended with the same status, and the
+ *   job's usage is recorded.
  */
 export async function reconcileWorkflow(ctx: Context, jobId: string): Promise<boolean> {
   const workflow = await readWorkflow(ctx, jobWorkflowId(jobId));
@@ -139,8 +144,9 @@ export async function reconcileWorkflow(ctx: Context, jobId: string): Promise<bo
   const awaited = workflow.activities
     .map(({ id }) => attemptOfActivityId(id))
     .filter((attempt) => attempt !== undefined);
-  // Read Postgres after Temporal, so that normal progress in between does not look like a difference: Postgres has an
-  // attempt before the workflow waits for it, and the job's end before the workflow closes.
+  // Read Postgres after Temporal, so that normal progress in between does not look like a
+  // difference: Postgres has an attempt before the workflow waits for it, and the job's end before
+  // the workflow closes.
   const job = await findComparedJob(ctx.pool, jobId);
   if (!job) {
     if (awaited.length > 0) {

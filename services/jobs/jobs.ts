@@ -1,4 +1,4 @@
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import type { RateCard } from "../../core/billing/rate-card";
 import type { JobType } from "../../core/jobs/job-types";
 import type { Requirements } from "../../core/jobs/requirements";
@@ -50,7 +50,10 @@ export interface JobRow {
   pipeline_id: string | null;
   pipeline_step: string | null;
   retried_from: string | null;
-  /** Set if the job starts another server of a deployment: the deployment, and the number of the placement. */
+  /**
+   * Set if the job starts another server of a deployment: the deployment, and the number of the
+   * placement.
+   */
   deployment_id: string | null;
   placement: number | null;
   created_at: Date;
@@ -60,15 +63,19 @@ export interface JobRow {
   cancelled_by: string | null;
   /** In USD, as estimated at submission; null if no budget required an estimate. */
   expected_cost_usd: number | null;
-  /** The workflow's write that keeps failing. This and the next two fields are set only by reads with `DERIVED`. */
+  /**
+   * The activity of the job's workflow that has kept failing or hanging for the longest time.
+   * `stuck`, `has_files` and `bill` are set only if the statement selects `DERIVED`.
+   */
   stuck?: { activity: string; tries: number; since: string } | null;
   has_files?: boolean | null;
   bill?: { usd: number; state: "accruing" | "final" } | null;
 }
 
 /**
- * SQL: columns of a job from other tables: the write that has been stuck longest, whether Forge's store has files of
- * the artifact (a worker's own bucket may also have them), and the billing record.
+ * SQL: columns of a job that are read from other tables: `stuck`, `has_files` (whether Forge's
+ * store has files of the artifact; a worker's own bucket may also have files), and `bill` (the
+ * billing record).
  */
 export const DERIVED = `(
   select jsonb_build_object('activity', activity, 'tries', tries, 'since', since)
@@ -130,8 +137,9 @@ export interface NewJob
   /** Ids for the first attempt's artifacts. */
   outputIds: Record<string, string>;
   /**
-   * Seconds until the courier starts the job's workflow, if the first attempt does not end earlier. Null for a
-   * pipeline's job: the pipeline's workflow has already started the job's workflow, which inserts the job.
+   * Seconds until the courier starts the job's workflow, if the first attempt does not end earlier.
+   * Null for a pipeline's job: the pipeline's workflow has already started the job's workflow,
+   * which inserts the job.
    */
   startAfterS: number | null;
 }
@@ -140,8 +148,8 @@ export interface NewJob
 export type UnpricedJob = Omit<NewJob, "rate_card">;
 
 /**
- * Inserts the job, its first attempt and the outbox entry that starts its workflow. Once committed, the job can be
- * assigned. Idempotent: returns undefined if the job already exists.
+ * Inserts the job, its first attempt and the outbox entry that starts its workflow. Once committed,
+ * the job can be assigned. Idempotent: returns undefined if the job already exists.
  */
 export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | undefined> {
   const given = new Parameters();
@@ -151,8 +159,9 @@ export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | un
 }
 
 /**
- * Inserts a job as `insertJob` does, with the rate card in force. If the tenant has a budget, inserts nothing and
- * returns undefined, because the budget may not allow the job. Needs only one statement, which keeps submissions fast.
+ * Inserts a job as `insertJob` does, with the rate card in force. If the tenant has a budget,
+ * inserts nothing and returns undefined, because the budget may not allow the job. Needs only one
+ * statement, which keeps submissions fast.
  */
 export async function insertUnbudgetedJob(
   db: Queryable,
@@ -171,8 +180,8 @@ export interface SerializedJob {
 }
 
 /**
- * Inserts any number of jobs of one tenant, each as `insertUnbudgetedJob` does. Calls that function for a single job,
- * because the statement for several jobs takes a third longer.
+ * Inserts any number of jobs of one tenant, each as `insertUnbudgetedJob` does. Calls that function
+ * for a single job, because the statement for several jobs takes a third longer.
  *
  * @returns the inserted rows, in any order.
  */
@@ -183,7 +192,7 @@ export async function insertUnbudgetedJobs(db: Queryable, userId: string, jobs: 
     const row = await insertUnbudgetedJob(db, first.job);
     return row ? [row] : [];
   }
-  const columns = Object.keys(partsOf(first.job).row).join(", ");
+  const columns = Object.keys(splitJob(first.job).row).join(", ");
   const text = insertion(unbudgeted(columns, columns, "$2", "from given"), {
     given: `given as materialized (
       select r.*, item->'other' as other
@@ -198,11 +207,11 @@ export async function insertUnbudgetedJobs(db: Queryable, userId: string, jobs: 
 
 export const serializeJob = (job: UnpricedJob): SerializedJob => ({
   job,
-  json: JSON.stringify(partsOf(job)),
+  json: JSON.stringify(splitJob(job)),
 });
 
 /** Splits a job into the columns of its row and the values for other tables. */
-const partsOf = ({
+const splitJob = ({
   requirementGroup: shape,
   outputIds,
   startAfterS,
@@ -212,9 +221,13 @@ const partsOf = ({
   other: { shape, outputIds, startAfterS },
 });
 
-/** Adds a job to the parameters. @returns SQL: the columns of its row, their values, and values for other tables. */
+/**
+ * Adds the values of a job to the parameters of a statement.
+ *
+ * @returns SQL: the columns of the job's row, their values, and values for other tables.
+ */
 function addJob(given: Parameters, job: NewJob | UnpricedJob) {
-  const { row, other } = partsOf(job);
+  const { row, other } = splitJob(job);
   const values = given.addAll(Object.values({ ...row, warnings: JSON.stringify(row.warnings) }));
   return {
     columns: Object.keys(row).join(", "),
@@ -227,25 +240,34 @@ function addJob(given: Parameters, job: NewJob | UnpricedJob) {
   };
 }
 
-/** SQL: the columns and the source of new rows, with the rate card in force; no rows if the tenant has a budget. */
+/**
+ * SQL: the columns and the source of new rows. Adds the rate card in force. Selects no rows if the
+ * tenant has a budget.
+ */
 const unbudgeted = (columns: string, values: string, userId: string, from = ""): string => `
   (${columns}, rate_card) select ${values}, (${CARD_NOW(userId)}) ${from}
   where not exists (select from budgets where user_id = ${userId})`;
 
-/** SQL fragments for `insertion`: the sources of the values for tables other than `jobs`. */
+/** SQL fragments for `insertion`, with the values for other tables than `jobs`. */
 interface OtherParts {
-  /** A CTE with the jobs to insert. Omitted if the jobs are parameters. */
+  /**
+   * The CTE `given`, which has the jobs to insert. Omitted for a single job, because its values are
+   * parameters.
+   */
   given?: string;
   shape: string;
   outputIds: string;
   startAfterS: string;
-  /** The rows of the inserted jobs, joined with `given` if there is one. Default: the CTE `job`. */
+  /**
+   * The FROM clause that returns the inserted jobs. Default: the CTE `job`, which has the inserted
+   * rows. If `given` is set, `source` must join `job` with the CTE `given`.
+   */
   source?: string;
 }
 
 /**
- * SQL: inserts jobs, their first attempts, and the outbox entries that start their workflows. `rows` are the columns
- * and the source of the jobs' rows.
+ * SQL: inserts jobs, their first attempts, and the outbox entries that start their workflows.
+ * `rows`: the list of columns, followed by the VALUES or SELECT that returns the jobs.
  */
 const insertion = (
   rows: string,
@@ -263,8 +285,9 @@ const insertion = (
   select * from job`;
 
 /**
- * Reads jobs in the order of their ids. Leaves out jobs that do not exist or that the tenant may not see. Stops after
- * the job with which the total size of payloads, params and results reaches `maxBytes`.
+ * Reads jobs in the order of their ids. Leaves out jobs that do not exist or that the tenant may
+ * not see. Stops once the payloads, params and results of the returned jobs have `maxBytes` or more
+ * in total.
  */
 export async function findJobsUpTo(
   db: Queryable,
@@ -291,8 +314,8 @@ export async function findJob(db: Queryable, jobId: string, tenantScope: TenantS
 }
 
 /**
- * Locks the job. Every transaction locks in this order: job, attempt, worker. An archived job is returned without a
- * lock, because only its `swept_at` may change.
+ * Locks the job. Every transaction locks in this order: job, attempt, worker. An archived job is
+ * returned without a lock, because only its `swept_at` may change.
  */
 export async function lockJob(db: Queryable, jobId: string) {
   const lock = "select * from jobs where job_id = $1 for no key update";
@@ -302,8 +325,8 @@ export async function lockJob(db: Queryable, jobId: string) {
 }
 
 /**
- * Sets a job to `pending` after its attempt was lost, without waiting for Temporal. The job's workflow later queues the
- * next attempt.
+ * Sets a job to `pending` after its attempt was lost, without waiting for Temporal. The job's
+ * workflow later queues the next attempt.
  */
 export async function returnToPending(db: Queryable, jobId: string): Promise<void> {
   await execute(
@@ -314,7 +337,10 @@ export async function returnToPending(db: Queryable, jobId: string): Promise<voi
   );
 }
 
-/** Records that the job is being cancelled. If a worker runs this attempt, the worker has `graceS` seconds to stop. */
+/**
+ * Records that the job is being cancelled. If a worker runs this attempt, the worker has `graceS`
+ * seconds to stop.
+ */
 export async function requestCancel(
   db: Queryable,
   jobId: string,
@@ -334,7 +360,9 @@ export async function requestCancel(
   );
 }
 
-/** Records the progress that workers report. Skips jobs that do not run, and rows that are locked. */
+/**
+ * Records the progress that workers report. Skips jobs that do not run, and rows that are locked.
+ */
 export async function recordProgress(
   db: Queryable,
   reports: { workerId: string; jobId: string; progress: number }[],

@@ -28,11 +28,14 @@ export interface LeaseClaim extends WorkerCall {
 }
 
 export interface ClaimedLease {
-  /** Null if the request may not act for this worker. */
+  /** Null if the request is not allowed to act for this worker. */
   worker_id: string | null;
-  /** Whether the job belongs to the tenant, or the worker ran it once. */
+  /** Whether the job belongs to the tenant, or the worker has run an attempt of the job. */
   knows_job: boolean;
-  /** Null if the attempt does not run on this worker, or if the request's lease token is not that of the attempt. */
+  /**
+   * Null if the attempt does not run on this worker, or if the request's lease token is not that of
+   * the attempt.
+   */
   lease: Lease | null;
 }
 
@@ -64,8 +67,9 @@ export async function recordLog(
   { job_id: jobId, attempt }: Pick<Lease, "job_id" | "attempt">,
   uri: string,
 ): Promise<void> {
-  // Two statements without a transaction. Update the attempt last, because the caller skips this function once the
-  // attempt has a `logs_uri`: if the second statement fails, the next call repeats both.
+  // Two statements without a transaction. Update the attempt last, because the caller skips this
+  // function once the attempt has a `logs_uri`: if the second statement fails, the next call
+  // repeats both.
   await execute(
     db,
     `update jobs j set logs_uri = $3 from attempts a
@@ -84,8 +88,8 @@ export async function recordLog(
  * Records an attempt's newest checkpoint.
  *
  * @param lease as read before the upload.
- * @returns false if the attempt has ended, or if another request has recorded a checkpoint since the lease was read:
- *   that checkpoint is newer, and its file has replaced the earlier ones.
+ * @returns false if the attempt has ended, or if another request has recorded a checkpoint since
+ *   the lease was read: that checkpoint is newer, and its file has replaced the earlier ones.
  */
 export async function recordCheckpoint(
   db: Queryable,

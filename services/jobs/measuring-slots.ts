@@ -1,8 +1,9 @@
 /**
- * Limits how many jobs' artifacts are measured (sizes, checksums, rows) at once in this process. Each measurement holds
- * an activity slot, possibly for hours, and the activities of other jobs need slots, too. `perTenant` limits each
- * tenant, and `total` all tenants together. A tenant without a running measurement may exceed `total`, up to
- * `totalWithFirst`, so that busy tenants don't keep it waiting.
+ * Limits how many jobs' artifacts are measured (sizes, checksums, rows) at once in this process.
+ * Each measurement holds an activity slot, possibly for hours, and the activities of other jobs
+ * need slots, too. `perTenant` limits each tenant, and `total` all tenants together. A tenant
+ * without a running measurement may exceed `total`, up to `totalWithFirst`, so that busy tenants
+ * don't keep it waiting.
  */
 export class MeasuringSlots {
   private readonly running = new Map<string, number>();

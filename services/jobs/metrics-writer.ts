@@ -3,8 +3,8 @@ import { LoopComponent } from "../loop-component";
 import { type MetricsReport, writeMetrics } from "./job-metrics";
 
 /**
- * Stores the metrics that running jobs report. Keeps each attempt's newest report in memory and writes all of them in
- * one statement every few seconds, so no heartbeat waits for the write.
+ * Stores the metrics that running jobs report. Keeps each attempt's newest report in memory and
+ * writes all of them in one statement every few seconds, so no heartbeat waits for the write.
  */
 export class MetricsWriter extends LoopComponent {
   private newest = new Map<string, MetricsReport>();

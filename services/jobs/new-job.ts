@@ -1,4 +1,4 @@
-import { ARTIFACT_FORMS, findNamed } from "../../core/artifacts/artifacts";
+import { ARTIFACT_FORMS, findByEitherId } from "../../core/artifacts/artifacts";
 import { checkDatasetUri } from "../../core/artifacts/dataset-uri";
 import { NotFound } from "../../core/errors";
 import type { JobType } from "../../core/jobs/job-types";
@@ -19,7 +19,10 @@ interface JobRequest {
   requestId: string;
 }
 
-/** Builds a job with a new id, without its price. The caller may override fields before it inserts the job. */
+/**
+ * Builds a job with a new id, without its price. The caller may override fields before it inserts
+ * the job.
+ */
 export function newJob({ config }: Context, request: JobRequest): UnpricedJob {
   const { type, submission, userId } = request;
   const { policy, timeoutS } = config.jobs;
@@ -80,7 +83,7 @@ export async function checkReferences(
   if (named.length === 0) return [];
   const ids = named.map(({ id }) => id);
   const artifacts = await findOwnArtifacts(ctx.pool, userId, ids);
-  const unresolved = named.filter(({ id }) => !findNamed(artifacts, id));
+  const unresolved = named.filter(({ id }) => !findByEitherId(artifacts, id));
   const [first] = unresolved;
   if (first && ctx.config.jobs.strictReferences) {
     throw new NotFound(first.thing, first.id, first.param);

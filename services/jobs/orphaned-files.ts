@@ -10,16 +10,18 @@ export interface SweepableJob extends EndedJob {
   /** The id of the job's artifact folder; null if the job has no artifact. */
   storage_id: string | null;
   /**
-   * Artifact ids that were generated for the job's attempts, or chosen by a worker, and that no registered artifact
-   * has.
+   * Artifact ids that were generated for the job's attempts, or chosen by a worker, and that no
+   * registered artifact has.
    */
   orphaned_ids: string[];
 }
 
 /**
- * Jobs that ended more than `afterS` seconds ago and whose orphaned files were not removed (swept) yet, oldest first.
+ * Jobs that ended more than `afterS` seconds ago and whose orphaned files were not removed (swept)
+ * yet, oldest first.
  *
- * @param after only jobs after this one, so that a job that can't be swept does not block the others.
+ * @param after only jobs after this one, so that a job that can't be swept does not block the
+ *   others.
  */
 export async function listJobsToSweep(
   db: Queryable,
@@ -47,8 +49,8 @@ export async function listJobsToSweep(
 }
 
 /**
- * Whether the job still has the end time `ended_at`. If the database was restored while this process was paused, the
- * job may run again, or may have ended a second time.
+ * Whether the job still has the end time `ended_at`. If the database was restored while this
+ * process was paused, the job may run again, or may have ended a second time.
  */
 export async function hasSameEnd(db: Queryable, job: EndedJob): Promise<boolean> {
   const same = `select from ${ALL_JOBS} jobs where job_id = $1 and completed_at = $2`;
@@ -57,15 +59,15 @@ export async function hasSameEnd(db: Queryable, job: EndedJob): Promise<boolean>
 }
 
 /**
- * Records that the job's orphaned folders were removed, and frees their ids (those of an archived job are free already).
- * Does nothing if `hasSameEnd` is false for the job.
+ * Records that the job's orphaned folders were removed, and frees their ids (those of an archived
+ * job are free already). Does nothing if `hasSameEnd` is false for the job.
  */
 export async function markSwept(db: Queryable, job: EndedJob): Promise<void> {
   await execute(
     db,
     `with swept as (
        update jobs set swept_at = now() where job_id = $1 and completed_at = $2 returning job_id),
-     -- An operator has it swept again, because files were lost.
+     -- Operators can request another sweep of an archived job, after files were lost.
      swept_again as (
        update archived_jobs set swept_at = now() where job_id = $1 and completed_at = $2)
      delete from artifacts r using swept where r.job_id = swept.job_id and r.registered_at is null`,

@@ -2,9 +2,9 @@ import type { JobType } from "../../core/jobs/job-types";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
 /**
- * Value of column `attempt` in the entry that starts a job's workflow. Real attempts count from 1. The database
- * generates column `topic` from column `attempt`, because servers of the previous release insert and read these rows
- * without `topic`.
+ * Value of column `attempt` in the entry that starts a job's workflow. Real attempts count from 1.
+ * The database generates column `topic` from column `attempt`, because servers of the previous
+ * release insert and read these rows without `topic`.
  */
 export const START_NUMBER = 0;
 
@@ -27,13 +27,13 @@ export interface JobEntry extends StartableJob {
   /** A later attempt exists, so the workflow already has this outcome. */
   superseded: boolean;
   /** The entry that starts the job's workflow is not delivered yet. It may be this entry itself. */
-  unstarted: boolean;
+  startIsPending: boolean;
 }
 
 const ENTRY = `o.job_id, o.topic, o.attempt, o.tries, j.user_id, j.job_type, j.max_attempts, j.request_id,
   o.topic = 'outcome' and exists (
     select from attempts a where a.job_id = o.job_id and a.attempt > o.attempt) as superseded,
-  exists (select from outbox s where s.job_id = o.job_id and s.topic = 'start') as unstarted`;
+  exists (select from outbox s where s.job_id = o.job_id and s.topic = 'start') as "startIsPending"`;
 
 /** The entry of an outcome that this process just committed; undefined if it has been delivered. */
 export async function findOutcome(db: Queryable, jobId: string, attempt: number) {
@@ -44,7 +44,9 @@ export async function findOutcome(db: Queryable, jobId: string, attempt: number)
   );
 }
 
-/** Leases due entries for `leaseS` seconds, so that no row lock is held during the call to Temporal. */
+/**
+ * Leases due entries for `leaseS` seconds, so that no row lock is held during the call to Temporal.
+ */
 export async function claimJobEntries(db: Queryable, leaseS: number, limit: number) {
   return await all<JobEntry>(
     db,
@@ -60,15 +62,16 @@ export async function claimJobEntries(db: Queryable, leaseS: number, limit: numb
 }
 
 /**
- * Removes delivered entries, unless they were tried or added again after they were read. With an outcome, also removes
- * the job's start entry: the delivery proves that the workflow was started. To avoid deadlocks, locks the entries in
- * key order, as services/clock/record-step.ts does. Idempotent.
+ * Removes delivered entries, unless they were tried or added again after they were read. With an
+ * outcome, also removes the job's start entry: the delivery proves that the workflow was started.
+ * To avoid deadlocks, locks the entries in key order, as services/clock/record-step.ts does.
+ * Idempotent.
  */
 export async function removeJobEntries(db: Queryable, entries: JobEntry[]): Promise<void> {
-  const rows = entries.flatMap(({ job_id, attempt, tries, unstarted, superseded }) => {
+  const rows = entries.flatMap(({ job_id, attempt, tries, startIsPending, superseded }) => {
     const outcome = { job_id, number: attempt, tries };
     const start = { job_id, number: START_NUMBER, tries: null };
-    return unstarted && !superseded ? [start, outcome] : [outcome];
+    return startIsPending && !superseded ? [start, outcome] : [outcome];
   });
   await execute(
     db,
@@ -87,9 +90,10 @@ export async function removeJobEntries(db: Queryable, entries: JobEntry[]): Prom
 }
 
 /**
- * Call when a cancel has ended a job between two attempts. Adds the entry of the last attempt's outcome again, so that
- * the job's workflow learns of the cancel and bills the job. If the entry still exists, increments its tries, so that
- * `removeJobEntries` does not remove the entry after a delivery that has already begun.
+ * Call when a cancel has ended a job between two attempts. Adds the entry of the last attempt's
+ * outcome again, so that the job's workflow learns of the cancel and bills the job. If the entry
+ * still exists, increments its tries, so that `removeJobEntries` does not remove the entry after a
+ * delivery that has already begun.
  */
 export async function insertOutcomeEntry(
   db: Queryable,

@@ -1,4 +1,4 @@
-import type { FleetMember, QueuedGroup } from "../../core/jobs/pending-reason";
+import type { FleetMember, Queue, QueuedGroup } from "../../core/jobs/pending-reason";
 import { all, type Queryable } from "../../platform/postgres/pool";
 import { rowFilter } from "../../platform/postgres/row-filter";
 import { QUEUE_ORDER } from "../fleet/assignment-sql";
@@ -18,16 +18,19 @@ export async function readFleet(db: Queryable) {
   );
 }
 
-/** Limits of `readQueue`: the most jobs per requirement group, and the most requirement groups. */
+/**
+ * `readQueue` reads up to GROUPS requirement groups, and returns up to JOBS + 1 jobs of each group.
+ * Job number JOBS + 1 shows that the group has more than JOBS jobs.
+ */
 const JOBS = 100;
 const GROUPS = 200;
 
 /**
- * The front of the queue, by requirement group (the jobs of one tenant with equal requirements). The limits bound
- * the cost for a queue of any length.
+ * The front of the queue, by requirement group (the jobs of one tenant with equal requirements).
+ * The limits bound the cost for a queue of any length.
  */
-export async function readQueue(db: Queryable) {
-  return await all<QueuedGroup>(
+export async function readQueue(db: Queryable): Promise<Queue> {
+  const groups = await all<QueuedGroup>(
     db,
     `with recursive groups (shape, n) as (
        (select shape, 1 from attempts where state = 'queued' order by shape limit 1)
@@ -49,9 +52,13 @@ export async function readQueue(db: Queryable) {
      join jobs j on j.job_id = front.any_job_id
      where s.shape is not null`,
   );
+  return { groups, hasMore: groups.length >= GROUPS };
 }
 
-/** Returns those of the given jobs that have a queued attempt. `queued_at` is in seconds since the epoch. */
+/**
+ * Returns those of the given jobs that have a queued attempt. `queued_at` is in seconds since the
+ * epoch.
+ */
 export async function listQueued(db: Queryable, jobIds: string[]) {
   return await all<{ job_id: string; queued_at: number }>(
     db,

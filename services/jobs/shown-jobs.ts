@@ -1,7 +1,7 @@
 import { isFinal } from "../../core/jobs/states";
 import type { JobRow } from "./jobs";
 
-/** The columns that an answer about a job shows as they are. */
+/** The columns that an API response about a job contains unchanged. */
 const SHOWN = [
   "job_id",
   "job_type",
@@ -36,7 +36,7 @@ const SHOWN = [
   "cancelled_by",
 ] as const;
 
-/** The columns from which an answer explains why a job waits, and estimates its cost. */
+/** The columns from which an API response explains why a job waits and estimates its cost. */
 const OF_UNFINISHED = [
   "rate_card",
   "req_gpu_count",
@@ -47,7 +47,10 @@ const OF_UNFINISHED = [
   "expected_cost_usd",
 ] as const;
 
-/** A job with what an answer needs. The last three are computed by `DERIVED`. */
+/**
+ * A job with the columns that an API response needs. `DERIVED` computes `stuck`, `has_files` and
+ * `bill`.
+ */
 export type ShownJob = Pick<JobRow, (typeof SHOWN)[number] | "stuck" | "has_files" | "bill">;
 
 export type UnfinishedJob = ShownJob & Pick<JobRow, (typeof OF_UNFINISHED)[number]>;
@@ -55,8 +58,9 @@ export type UnfinishedJob = ShownJob & Pick<JobRow, (typeof OF_UNFINISHED)[numbe
 export const isUnfinished = (job: ShownJob): job is UnfinishedJob => !isFinal(job.status);
 
 /**
- * SQL: the stored columns of a ShownJob. Those of an UnfinishedJob are null for ended jobs, because the driver would
- * need a quarter of a list's CPU time to parse them.
+ * SQL: the stored columns of a ShownJob and of an UnfinishedJob. For ended jobs, returns null
+ * instead of the columns of OF_UNFINISHED. Otherwise, for a list of jobs, the driver would spend a
+ * quarter of the CPU time on parsing these columns.
  */
 export const SHOWN_COLUMNS = [
   ...SHOWN,

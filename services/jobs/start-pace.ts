@@ -1,24 +1,28 @@
 /**
- * The most workflow starts per second for the jobs that this process accepts. The start after the end of a job's first
- * attempt is not limited. A start costs about 25 ms of CPU time in Forge and 25 ms in Temporal: far more than a
- * submission.
+ * The maximum number of workflow starts per second for the jobs that this process accepts. The
+ * limit does not apply to a job whose first attempt has ended: its workflow starts at once. A start
+ * costs about 25 ms of CPU time in Forge and 25 ms in Temporal: far more than a submission.
  */
 const PER_SECOND = 5;
 /** This many workflows may start at once after a period with fewer submissions. */
 const BURST = 40;
 /**
- * The longest delay, in ms, so that a long job appears in Temporal even if many short ones are submitted all the time.
- * If a burst has more jobs than PER_SECOND allows in this time, the last ones start faster.
+ * The maximum delay of a workflow start, in ms. Because of this limit, a long job appears in
+ * Temporal even if many short jobs are submitted all the time. If a burst has more jobs than
+ * PER_SECOND allows in this time, the last workflows of the burst start faster than PER_SECOND.
  */
 const MAX_DELAY_MS = 600_000;
 
 /**
- * Spreads the starts of workflows over time. This delays no job: a workflow has nothing to do until its job's first
- * attempt ends, and then starts at once. Without the pace, the starts for a burst of submissions would take most of the
- * CPU during the burst, and slow down all tenants.
+ * Spreads the starts of workflows over time. This delays no job: a workflow has nothing to do until
+ * its job's first attempt ends, and then starts at once. Without the pace, the starts for a burst
+ * of submissions would take most of the CPU during the burst, and slow down all tenants.
  */
 export class StartPace {
-  /** The time from which the next start is allowed. If it is in the past, up to BURST workflows may start at once. */
+  /**
+   * The time from which the next start is allowed. If it is in the past, up to BURST workflows may
+   * start at once.
+   */
   private nextMs = Number.NEGATIVE_INFINITY;
 
   /** @param afterS the shortest delay. */
@@ -27,7 +31,10 @@ export class StartPace {
     private readonly nowMs: () => number,
   ) {}
 
-  /** Seconds until the workflow of a job that is inserted now starts, if its first attempt does not end earlier. */
+  /**
+   * Seconds until the workflow of a job that is inserted now starts, if its first attempt does not
+   * end earlier.
+   */
   nextDelayS(): number {
     const nowMs = this.nowMs();
     const freeMs = Math.max(this.nextMs, nowMs - (BURST * 1000) / PER_SECOND);

@@ -1,6 +1,6 @@
 import { setImmediate as afterOthers } from "node:timers/promises";
 import { Gauge, Registry } from "prom-client";
-import { outlookOf } from "../../core/jobs/pending-reason";
+import { eligibilityOf } from "../../core/jobs/pending-reason";
 import { requirementGroupOf } from "../../core/jobs/requirements";
 import { listUnwrittenDeployments, listUnwrittenStorage } from "../billing/billing-months";
 import type { Context } from "../context";
@@ -8,7 +8,7 @@ import { readFleet, readQueue } from "../jobs/queue-view";
 import { countQueued, countRows } from "./database-counts";
 
 const CACHE_MS = 5_000;
-/** Largest value of each series of `forge_billing_months_behind`: `deployments` and `storage`. */
+/** `forge_billing_months_behind` counts at most this many months for each of its label values. */
 const MAX_MONTHS = 100;
 
 /** Metrics that come from the database: the same values in every process. */
@@ -85,11 +85,11 @@ export class DatabaseMetrics {
     const { pool } = this.ctx;
     const [fleet, queue] = await Promise.all([readFleet(pool), readQueue(pool)]);
     const reasons = new Map<string, string>();
-    for (const group of queue) {
-      const { reason } = outlookOf(group, fleet);
+    for (const group of queue.groups) {
+      const { reason } = eligibilityOf(group, fleet);
       reasons.set(requirementGroupOf(group.userId, group), reason?.code ?? "workers_busy");
-      // In a large fleet, `outlookOf` takes long for each group, so let other work of this process
-      // run in between.
+      // In a large fleet, `eligibilityOf` takes long for each group, so let other work of this
+      // process run in between.
       await afterOthers();
     }
     return reasons;

@@ -83,7 +83,7 @@ class FakeTopic implements Topic<Entry, number> {
     return !this.isDown;
   }
 
-  factsOf = ({ id, tries }: Entry) => ({ id, tries });
+  logFieldsOf = ({ id, tries }: Entry) => ({ id, tries });
   callOf = () => "fake";
 }
 
@@ -176,7 +176,8 @@ test("postpones an entry at fault, and delivers the others", async () => {
 
 test("an error of Postgres is no outage of the receiver, and no fault of the entry", async () => {
   topic.isPostgresDown = true;
-  // The courier must not call `outageOf` after an error of Postgres: this answer would count as an outage.
+  // The courier must not call `outageOf` after an error of Postgres. If it does, this `outageOf`
+  // reports an outage, and the test fails.
   topic.outageOf = async () => "it is down";
   topic.add(1);
   courier.start();

@@ -9,33 +9,40 @@ import { Removals } from "./removals";
 import type { Delivery, Topic } from "./topic";
 
 /**
- * After `QUIET_AFTER_MS` without an entry, only one sweep in `QUIET_STRIDE` runs. Signals report the commits of this
- * process at once, so its own entries are not delayed.
+ * After `QUIET_AFTER_MS` without an entry, only one sweep in `QUIET_STRIDE` runs. An entry that
+ * this process commits for immediate delivery is not delayed, because `onCommit` delivers it
+ * without a sweep.
  */
 const QUIET_AFTER_MS = 10_000;
 const QUIET_STRIDE = 4;
-/** The most entries of this process's commits that may wait for a free slot. A sweep finds all further entries. */
+/**
+ * If this many entries wait for a free slot, `onCommit` adds no further entry. A sweep delivers it
+ * later.
+ */
 const MAX_WAITING = 10_000;
-/** Longest delay between two deliveries of an entry. MAX_REFUSED_BACKOFF_S applies if the receiver refuses the call. */
+/**
+ * Longest delay between two deliveries of an entry. MAX_REFUSED_BACKOFF_S applies if the receiver
+ * refuses the call.
+ */
 const MAX_BACKOFF_S = 10;
 const MAX_REFUSED_BACKOFF_S = 300;
 /**
- * A failed delivery is logged as an error only if the entry was postponed at least this often before. A first delivery
- * may fail because the receiver has just come back.
+ * A failed delivery is logged as an error only if the entry was postponed at least this often
+ * before. A first delivery may fail because the receiver has just come back.
  */
-const SURE_AFTER_TRIES = 1;
+const LOG_ERROR_AFTER_TRIES = 1;
 const MAX_REASON_LENGTH = 500;
 /**
- * How long `stop` waits for deliveries in progress. If one hangs, another process delivers its entry after the lease
- * has expired.
+ * How long `stop` waits for deliveries in progress. If one hangs, another process delivers its
+ * entry after the lease has expired.
  */
 const STOP_GRACE_MS = 5_000;
 
 /**
- * Delivers the outbox entries of one topic. Runs in every process. If this process commits an entry, the courier
- * delivers it right after the commit. A sweep finds all other entries that are due, for example because a process that
- * had leased them crashed. An entry stays in the database until it is delivered, so an outage of the receiver or a
- * crash loses no change.
+ * Delivers the outbox entries of one topic. Runs in every process. If this process commits an
+ * entry, the courier delivers it right after the commit. A sweep finds all other entries that are
+ * due, for example because a process that had leased them crashed. An entry stays in the database
+ * until it is delivered, so an outage of the receiver or a crash loses no change.
  */
 export class Courier<Entry, Key = never> implements Component {
   readonly name: string;
@@ -81,8 +88,9 @@ export class Courier<Entry, Key = never> implements Component {
   }
 
   /**
-   * Called after this process has committed an entry. The same transaction has leased the entry, so that no sweep
-   * delivers it at the same time. Exception: entries of deployments are leased later, by `find` of their topic.
+   * Called after this process has committed an entry. The same transaction has leased the entry, so
+   * that no sweep delivers it at the same time. Exception: entries of deployments are leased later,
+   * by `find` of their topic.
    */
   private onCommit(key: Key | undefined): void {
     this.lastEntryMs = this.ctx.clock.nowMs();
@@ -96,7 +104,9 @@ export class Courier<Entry, Key = never> implements Component {
     if (entry) await this.deliver(entry);
   }
 
-  /** @throws while the receiver is down, so that the loop logs the start and the end of the outage. */
+  /**
+   * @throws while the receiver is down, so that the loop logs the start and the end of the outage.
+   */
   private async sweep(): Promise<void> {
     const { claimsWhenIdle, concurrency } = this.topic;
     if (this.sweeps++ % QUIET_STRIDE !== 0 && this.isQuiet()) return;
@@ -143,15 +153,16 @@ export class Courier<Entry, Key = never> implements Component {
 
   private onAnswer(entry: Entry, delivery: Delivery): void {
     this.outage = undefined;
-    const { tries = 0 } = this.topic.factsOf(entry);
-    // An accepted entry is delivered again until the receiver has done its work. Count only the first delivery.
+    const { tries = 0 } = this.topic.logFieldsOf(entry);
+    // An accepted entry is delivered again until the receiver has done its work. Count only the
+    // first delivery.
     if (delivery === "accepted" && tries > 0) return;
     this.count(entry, delivery === "not_awaited" ? "not_waited_for" : "taken");
   }
 
   private async onFailure(entry: Entry, error: unknown): Promise<void> {
-    // Postgres has failed, not the receiver. The entry's lease expires, and a sweep delivers it when Postgres works
-    // again.
+    // Postgres has failed, not the receiver. The entry's lease expires, and a sweep delivers it
+    // when Postgres works again.
     if (isDatabaseError(error)) throw error;
     this.count(entry, "failed", grpcCode(error));
     const reason = reasonOf(error);
@@ -167,14 +178,14 @@ export class Courier<Entry, Key = never> implements Component {
   }
 
   private logFailure(entry: Entry, err: string): void {
-    const facts = this.topic.factsOf(entry);
+    const facts = this.topic.logFieldsOf(entry);
     const { tries } = facts;
-    const level = tries === undefined ? "warn" : tries < SURE_AFTER_TRIES ? "debug" : "error";
+    const level = tries === undefined ? "warn" : tries < LOG_ERROR_AFTER_TRIES ? "debug" : "error";
     this.ctx.logger[level]({ loop: this.name, ...facts, err }, "outbox entry not delivered");
   }
 
   private async postpone(entry: Entry, why: string, longestS = MAX_BACKOFF_S): Promise<void> {
-    const { tries = 0 } = this.topic.factsOf(entry);
+    const { tries = 0 } = this.topic.logFieldsOf(entry);
     const backoffS = Math.min(longestS, 0.2 * 2 ** Math.min(tries, 12));
     await this.topic.postpone?.(entry, backoffS, why.slice(0, MAX_REASON_LENGTH));
   }

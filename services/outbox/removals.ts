@@ -1,14 +1,17 @@
 import { Batcher } from "../../platform/concurrency/batcher";
 
 /**
- * Delivered entries wait this long for their removal. Most short jobs complete within this time, and the completion of
- * a job removes the job's entries, so that nothing is left to remove. The time is much shorter than a lease, so no
- * other process delivers the entries again.
+ * Delivered entries wait this long for their removal. Most short jobs complete within this time,
+ * and the completion of a job removes the job's entries, so that nothing is left to remove. The
+ * time is much shorter than a lease, so no other process delivers the entries again.
  */
 const REMOVE_AFTER_MS = 200;
 const MAX_AT_ONCE = 500;
 
-/** Removes delivered entries in batches, in the background. If a removal fails, the entry is delivered again. */
+/**
+ * Removes delivered entries in batches, in the background. If a removal fails, the entry is
+ * delivered again.
+ */
 export class Removals<Entry> {
   private readonly batcher: Batcher<Entry, undefined>;
   private readonly pending = new Set<Promise<void>>();

@@ -1,4 +1,4 @@
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import { isOver } from "../../core/pipelines/step";
 import { transaction } from "../../platform/postgres/transaction";
 import type { Context } from "../context";
@@ -7,8 +7,8 @@ import { isSuperseded, listJobsToCancel, lockPipeline, requestPipelineCancel } f
 import { requestWorkflowWake } from "./workflow-wakes";
 
 /**
- * Cancels a pipeline: no further step begins, and its unfinished jobs are cancelled. If this process stops before it has
- * cancelled all jobs, the pipeline's workflow cancels the rest.
+ * Cancels a pipeline: no further step begins, and its unfinished jobs are cancelled. If this
+ * process stops before it has cancelled all jobs, the pipeline's workflow cancels the rest.
  *
  * @param run the run to cancel; undefined: the current one.
  */

@@ -33,9 +33,9 @@ export const PIPELINES: ComparedRows = {
   id: "pipeline_id",
   isLive: "status in ('running', 'waiting_approval')",
   isUnchanged: NOTHING_PENDING,
-  // The workflow has work to do if the pipeline was cancelled, if no step is active, if a running step's job has ended
-  // or is missing, or if all steps that a pending step needs have ended. A healthy workflow acts on each of these
-  // conditions at once.
+  // The workflow has work to do if the pipeline was cancelled, if no step is active, if a running
+  // step's job has ended or is missing, or if all steps that a pending step needs have ended. A
+  // healthy workflow acts on each of these conditions at once.
   isDue: `cancel_requested_at is not null
     or not exists (select from pipeline_steps s where s.pipeline_id = pipelines.pipeline_id
                    and s.status in ('running', 'waiting_approval'))

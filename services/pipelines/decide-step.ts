@@ -1,4 +1,4 @@
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import { Conflict, InvalidRequest, NotFound } from "../../core/errors";
 import { requireStep } from "../../core/pipelines/graph";
 import type { Queryable } from "../../platform/postgres/pool";
@@ -11,7 +11,8 @@ import { type Decision, decideStep as decide } from "./step-changes";
 import { requestWorkflowWake } from "./workflow-wakes";
 
 /**
- * Approves or rejects a step that waits for approval. Idempotent: repeating a decision is not an error.
+ * Approves or rejects a step that waits for approval. Idempotent: repeating a decision is not an
+ * error.
  *
  * @param step optional if exactly one step waits for approval.
  * @param origin.principal undefined if the decision was made in Temporal's UI.

@@ -67,7 +67,10 @@ export async function listSteps(db: Queryable, pipelineIds: string[]) {
   );
 }
 
-/** The steps of a pipeline in topological order. `choosesFrom` names the steps among which a step chooses the best. */
+/**
+ * The steps of a pipeline in topological order. `choosesFrom` names the steps among which a step
+ * chooses the best.
+ */
 export async function listPlannedSteps(db: Queryable, pipelineId: string) {
   const steps = await listSteps(db, [pipelineId]);
   return steps.map((step) => ({ ...step, choosesFrom: step.choose?.from ?? [] }));
@@ -91,7 +94,7 @@ export async function listSubmitted(db: Queryable, pipelineId: string) {
 }
 
 /** The values of a step's job that other steps and gates may refer to. */
-export interface StepWork {
+export interface StepResult {
   name: string;
   status: StepStatus;
   payload: Record<string, unknown> | null;
@@ -105,8 +108,8 @@ export interface StepWork {
 }
 
 /** Reads only the named steps, because a result may be large. */
-export async function listWork(db: Queryable, pipelineId: string, names: string[]) {
-  return await all<StepWork>(
+export async function listResults(db: Queryable, pipelineId: string, names: string[]) {
+  return await all<StepResult>(
     db,
     `select s.name, s.status, j.payload, j.result, j.artifacts_uri,
             coalesce(won.metrics, '{}') || coalesce(won.usage, '{}') as metrics
@@ -117,7 +120,9 @@ export async function listWork(db: Queryable, pipelineId: string, names: string[
   );
 }
 
-/** The step that this job was, or will be, created for. */
+/**
+ * The step for which this job was or will be created. Ignores steps that reuse the job's artifact.
+ */
 export async function findStepOfJob(db: Queryable, jobId: string) {
   return await maybeOne<StepRow>(
     db,
@@ -126,7 +131,7 @@ export async function findStepOfJob(db: Queryable, jobId: string) {
   );
 }
 
-/** Stored size of all submissions of a pipeline's steps, in bytes. */
+/** The total stored size of the column `submission` of a pipeline's steps, in bytes. */
 export async function sizeOfSubmissions(db: Queryable, pipelineId: string): Promise<number> {
   const row = await maybeOne<{ bytes: number }>(
     db,
@@ -138,8 +143,8 @@ export async function sizeOfSubmissions(db: Queryable, pipelineId: string): Prom
 }
 
 /**
- * Of a step's direct and transitive dependencies, returns those that reused the artifact of an
- * earlier job.
+ * Returns the steps on which this step depends, directly or indirectly, and that reused the
+ * artifact of an earlier job.
  */
 export async function listReusedBefore(db: Queryable, pipelineId: string, name: string) {
   return await all<{ step: string; job_id: string; artifact_id: string }>(

@@ -5,8 +5,8 @@ import { wakePipeline } from "./pipeline-workflows";
 import { claimDueWakes, findWake, type PipelineWake, postponeWake } from "./workflow-wakes";
 
 /**
- * Longest delay between two tries to wake a workflow. Short even if Temporal refuses the call,
- * because nothing else wakes the workflow once the cause is fixed.
+ * Longest delay between two tries to wake a workflow. The delay stays short even if Temporal
+ * refuses the call, because nothing else wakes the workflow once the cause is fixed.
  */
 const MAX_BACKOFF_S = 10;
 
@@ -27,6 +27,6 @@ export const pipelineTopic = (ctx: Context): Topic<PipelineWake, string> => ({
   },
   postpone: ({ pipeline_id: pipelineId }, forS) =>
     postponeWake(ctx.pool, pipelineId, Math.min(forS, MAX_BACKOFF_S)),
-  factsOf: ({ pipeline_id, tries }) => ({ pipeline_id, tries }),
+  logFieldsOf: ({ pipeline_id, tries }) => ({ pipeline_id, tries }),
   callOf: () => "pipeline",
 });

@@ -30,8 +30,8 @@ export const pipelineWorkflows = (ctx: Context): WorkflowKind => ({
 });
 
 /**
- * Wakes a pipeline's workflow, or starts it if it does not run. A new execution reads the steps' state and continues
- * from it.
+ * Wakes a pipeline's workflow, or starts it if it does not run. A new execution reads the steps'
+ * state and continues from it.
  */
 export async function wakePipeline(ctx: Context, wake: PipelineWake): Promise<void> {
   const { pipeline_id: pipelineId, user_id: userId, request_id: requestId, asked: version } = wake;
@@ -47,18 +47,21 @@ export async function wakePipeline(ctx: Context, wake: PipelineWake): Promise<vo
 
 /**
  * Compares a pipeline's workflow with its row and repairs differences:
- * - `gone`: the pipeline is active, but its workflow is not open. Starts the workflow again.
- * - `ahead`: the workflow does not wait for what its pipeline needs, because the database was restored to an earlier
- *   state. Terminates the workflow and starts it again.
- * - `orphan`: the workflow is open, but its pipeline is over or missing, because the database was restored. Terminates
- *   the workflow.
+ * - `gone`: the pipeline has not ended, but its workflow is not open. Starts the workflow again.
+ * - `ahead`: according to the row, some work is due, but the workflow neither does this work nor
+ *   waits for it. This happens after the database was restored to an earlier state. Terminates the
+ *   workflow and starts it again.
+ * - `orphan`: the workflow is open although its row is missing, or the workflow is open and idle
+ *   although its pipeline has ended. This happens after the database was restored. Terminates the
+ *   workflow.
  */
 async function comparePipeline(ctx: Context, pipelineId: string): Promise<void> {
   const before = await findComparedPipeline(ctx.pool, pipelineId);
   const workflow = await readWorkflow(ctx, pipelineWorkflowId(pipelineId));
   const row = await findComparedPipeline(ctx.pool, pipelineId);
-  // Repairs nothing if the row changed while Temporal was read (its two reads differ), or if the courier will wake the
-  // workflow (`told` < `asked`). A later sweep compares again.
+  // Repair nothing if the row changed while Temporal was read (`before` differs from `row`), or if
+  // the courier has not delivered the last wake yet (`told` < `asked`). A later sweep compares
+  // again.
   if (!isDeepStrictEqual(before, row) || (row && row.told < row.asked)) return;
   const repair = repairOf(workflow, row);
   if (repair === undefined) return;
@@ -86,18 +89,19 @@ function repairOf(workflow: WorkflowState, row: ComparedPipeline | undefined): R
 }
 
 /**
- * Whether a workflow does, or waits for, everything that its pipeline needs. This is always true for a healthy
- * workflow: it marks a step as running before it waits for the step's job, and continues when the job has ended. A
- * failing activity counts as work: Temporal retries it, and it is recorded as a stuck write.
+ * Returns whether the workflow does all work that is due for its pipeline, or waits for it. A
+ * healthy workflow always does: it marks a step as running before it waits for the step's job, and
+ * continues when the job has ended. An activity that fails counts as work, because Temporal retries
+ * the activity. Forge records it as a stuck write.
  */
 function isDoingItsWork(
   { hasTask, activities, children }: WorkflowState,
   row: ComparedPipeline,
 ): boolean {
-  const { running, isNext } = dueOf(row.steps, row.cancel_requested_at !== null);
+  const { running, hasNextAction } = dueOf(row.steps, row.cancel_requested_at !== null);
   // A child workflow without an id is about to start.
   if (hasTask || children.includes("") || activities.some(isWorking)) return true;
-  if (isNext && !activities.some(({ type }) => type !== END_STEP)) return false;
+  if (hasNextAction && !activities.some(({ type }) => type !== END_STEP)) return false;
   return running.every((name) => {
     const jobId = row.steps.find((step) => step.name === name)?.job_id ?? "";
     return (

@@ -1,4 +1,4 @@
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import type { RateCard } from "../../core/billing/rate-card";
 import { DEPLOYMENT_TYPE } from "../../core/deployments/workflow";
 import type { PipelineDefinition } from "../../core/pipelines/definition";
@@ -17,7 +17,7 @@ export interface PipelineRow {
   name: string | null;
   tags: string[];
   budget_usd: number | null;
-  /** Cost at which a warning starts, in USD; null: 80 % of the budget. */
+  /** The cost in USD from which a warning is shown. If null, the value is 80 % of the budget. */
   warning_usd: number | null;
   reuse: boolean;
   rate_card: RateCard;
@@ -43,7 +43,9 @@ export interface NewPipeline extends PipelineDefinition {
 
 const SHOWN_BYTES_PER_STEP = 1_000;
 
-/** Inserts the pipeline with its steps. The row is also the outbox entry that starts the workflow. */
+/**
+ * Inserts the pipeline with its steps. The row is also the outbox entry that starts the workflow.
+ */
 export async function insertPipeline(db: Queryable, given: NewPipeline): Promise<PipelineRow> {
   const steps = given.steps.map((step, position) => ({ ...step, position }));
   const row = await maybeOne<PipelineRow>(
@@ -95,8 +97,8 @@ export async function lockPipeline(db: Queryable, pipelineId: string, tenantScop
 }
 
 /**
- * True if `run` is given and is not the pipeline's current run. Late retries of an earlier run must not change the
- * pipeline.
+ * True if `run` is given and is not the pipeline's current run. Late retries of an earlier run must
+ * not change the pipeline.
  */
 export const isSuperseded = (
   { run }: { run?: number | undefined },
@@ -118,10 +120,10 @@ export async function listPipelines(
   page: Page,
 ): Promise<WithPosition<PipelineRow>[]> {
   const where = new Where()
-    .seenBy(tenantScope)
-    .also(filter.statuses, (statuses) => `status = any(${statuses})`)
-    .also(filter.tags, (tags) => `tags @> ${tags}::text[]`)
-    .also(filter.text, (text) =>
+    .inTenantScope(tenantScope)
+    .andIfSet(filter.statuses, (statuses) => `status = any(${statuses})`)
+    .andIfSet(filter.tags, (tags) => `tags @> ${tags}::text[]`)
+    .andIfSet(filter.text, (text) =>
       either(startsWith("pipeline_id", text), contains("name", text), anyContains("tags", text)),
     );
   const order: [string, string] = ["created_at", "pipeline_id"];
@@ -140,8 +142,8 @@ export async function requestPipelineCancel(db: Queryable, pipelineId: string): 
 }
 
 /**
- * The unfinished jobs of a cancelled pipeline. None if the pipeline was resumed after the cancel, because its jobs then
- * belong to the new run.
+ * Lists the unfinished jobs of a cancelled pipeline. Returns no jobs if the pipeline was resumed
+ * after the cancel, because the pipeline's jobs then belong to the new run.
  */
 export async function listJobsToCancel(db: Queryable, pipelineId: string): Promise<string[]> {
   const rows = await all<{ job_id: string }>(
@@ -155,7 +157,10 @@ export async function listJobsToCancel(db: Queryable, pipelineId: string): Promi
   return rows.map((row) => row.job_id);
 }
 
-/** Ends the pipeline's current run and the steps that have not ended. The last write of a run. */
+/**
+ * Ends the pipeline's current run and the steps that have not ended. This is the last write of a
+ * run.
+ */
 export async function closeRun(db: Queryable, pipelineId: string, end: RunEnd): Promise<void> {
   const { status, error, errorCode } = end;
   await execute(
@@ -199,8 +204,8 @@ export async function openRun(
 }
 
 /**
- * The cost so far of each pipeline's jobs, over all runs. A pipeline without cost has no entry. Deployments are not
- * included: they are billed on their own.
+ * The cost so far of each pipeline's jobs, over all runs. A pipeline without cost has no entry.
+ * Deployments are not included: they are billed on their own.
  */
 export async function costsOfPipelines(
   db: Queryable,

@@ -1,4 +1,4 @@
-import type { TenantScope } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/permissions";
 import { Conflict, InvalidRequest, NotFound } from "../../core/errors";
 import { checkCondition } from "../../core/pipelines/gate";
 import { downstreamOf, requireStep } from "../../core/pipelines/graph";
@@ -12,7 +12,7 @@ import { reevaluateGate, replaceChoiceCondition, replaceGate, resetSteps } from 
 import { requestWorkflowWake } from "./workflow-wakes";
 
 export interface Resumption {
-  /** Repeat this step and all steps after it, even completed ones. */
+  /** Repeat this step and all steps that depend on it, even completed ones. */
   from?: string | undefined;
   budget_usd?: number | undefined;
   /** Conditions that replace the existing ones. */
@@ -20,9 +20,9 @@ export interface Resumption {
 }
 
 /**
- * Starts another run of a pipeline that has ended, in the caller's transaction. The job of a step
- * is not repeated if `from` is not set, the step failed only because of its gate, and `gates`
- * replaces that gate. Then only the new gate is evaluated.
+ * Starts another run of a pipeline that has ended, in the caller's transaction. A step keeps its
+ * job if all of these are true: `from` is not set, the step failed only because of its gate, and
+ * `gates` contains a new condition for that gate. Then only the new condition is evaluated.
  *
  * @returns the steps that are repeated, or whose gate is evaluated again.
  */
@@ -65,9 +65,9 @@ export async function resumePipeline(
 }
 
 /**
- * A sweep trains several models, evaluates each in a step of its own, and chooses the best. In
- * `gates`, this step name stands for all these evaluations: its condition becomes the condition of
- * the choice.
+ * A name that callers use in `gates` to mean all evaluation steps of a sweep. A sweep trains
+ * several models, evaluates each model in a separate step, and chooses the best model. A condition
+ * with this name replaces the condition that a model must meet to be chosen.
  */
 const SWEEP_EVALUATIONS = SWEEP.judged;
 

@@ -27,7 +27,11 @@ export interface Decision {
   note: string | null;
 }
 
-/** Approves or rejects a waiting step: it becomes `pending` or `failed`. False if the step is not waiting. */
+/**
+ * Approves or rejects a waiting step. An approved step becomes `pending`, a rejected one `failed`.
+ *
+ * @returns false if the step is not waiting.
+ */
 export async function decideStep(
   db: Queryable,
   pipelineId: string,
@@ -57,7 +61,7 @@ export async function decideStep(
   return true;
 }
 
-export interface Beginning {
+export interface StepStart {
   jobId: string;
   submission: Submission;
   warnings: JobWarning[];
@@ -69,14 +73,17 @@ export interface Beginning {
 }
 
 /**
- * Begins a step, at most once per run, with the id of a new job or of the job whose artifact it reuses. The caller
- * holds the pipeline's lock and has checked that the pipeline is active and that no later run has begun.
+ * Sets a pending step to `running` and stores the id of its job. This is either a new job, or the
+ * earlier job whose artifact the step reuses. The caller holds the pipeline's lock and has checked
+ * that the pipeline is active and that no later run has begun.
+ *
+ * @returns false if the step is not pending, or already has a job.
  */
 export async function beginStep(
   db: Queryable,
   pipelineId: string,
   name: string,
-  given: Beginning,
+  given: StepStart,
 ): Promise<boolean> {
   const changed = await execute(
     db,
@@ -189,7 +196,7 @@ export async function replaceGate(
   ]);
 }
 
-/** Replaces the condition that the candidates of a step's choice must meet. */
+/** Replaces the condition that a candidate must meet before the step may choose it. */
 export async function replaceChoiceCondition(
   db: Queryable,
   pipelineId: string,

@@ -4,7 +4,10 @@ import type { JobType } from "../../core/jobs/job-types";
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { ALL_JOBS } from "../jobs/all-jobs";
 
-/** Median duration and cost of a tenant's most recent completed jobs of a type. */
+/**
+ * Median duration and cost of a tenant's most recent completed jobs of a type. The cost of deploy
+ * jobs counts as 0: deployments are billed on their own.
+ */
 export interface TypeHistory {
   job_type: JobType;
   duration_s: number;

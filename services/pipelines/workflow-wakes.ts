@@ -1,8 +1,8 @@
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
 /**
- * A pipeline whose workflow must be started or woken. Column `asked` is the requested version of the pipeline, `told`
- * the delivered version. Several undelivered requests need only one wake.
+ * A pipeline whose workflow must be started or woken. Column `asked` is the requested version of
+ * the pipeline, `told` the delivered version. Several undelivered requests need only one wake.
  */
 export interface PipelineWake {
   pipeline_id: string;
@@ -12,7 +12,10 @@ export interface PipelineWake {
   tries: number;
 }
 
-/** Requests a wake, leased to this process for `leaseS` seconds. The caller holds the pipeline's lock. */
+/**
+ * Requests a wake, leased to this process for `leaseS` seconds. The caller holds the pipeline's
+ * lock.
+ */
 export async function requestWorkflowWake(
   db: Queryable,
   pipelineId: string,
@@ -26,7 +29,7 @@ export async function requestWorkflowWake(
   );
 }
 
-/** The wake that was just requested; undefined if it has been delivered. */
+/** The pipeline's undelivered wake, even if it is leased or not due; undefined if there is none. */
 export async function findWake(db: Queryable, pipelineId: string) {
   return await maybeOne<PipelineWake>(
     db,
@@ -36,7 +39,10 @@ export async function findWake(db: Queryable, pipelineId: string) {
   );
 }
 
-/** Leases due wakes for `leaseS` seconds, so that no row lock is held during the call to Temporal. */
+/**
+ * Takes a lease of `leaseS` seconds on each wake that is due. The lease replaces a row lock, which
+ * would be held during the call to Temporal.
+ */
 export async function claimDueWakes(db: Queryable, leaseS: number, limit: number) {
   return await all<PipelineWake>(
     db,

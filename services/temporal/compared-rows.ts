@@ -3,14 +3,17 @@ import { all, type Queryable } from "../../platform/postgres/pool";
 /** A table whose rows each have a Temporal workflow. The conditions are SQL. */
 export interface ComparedRows {
   table: "jobs" | "pipelines" | "deployments";
-  /** A subquery to read from instead of the table, if final rows may be in another one. */
+  /** A subquery to read from instead of `table`, if final rows may be in an archive table. */
   allRows?: string;
   id: string;
   /** The row is not in a final state. */
   isLive: string;
   /** The row has no pending delivery and has not changed for $1 seconds. */
   isUnchanged: string;
-  /** The row's workflow has work to do. The reconciler then compares row and workflow even if the workflow is open. */
+  /**
+   * The row's workflow has work to do. The reconciler then compares row and workflow even if the
+   * workflow is open.
+   */
   isDue: string;
 }
 
@@ -20,8 +23,8 @@ export interface WorkflowKind {
   types: readonly string[];
   rows: ComparedRows;
   /**
-   * A closed workflow must have the same final status as its row. If omitted, the workflow of a final row must be
-   * closed, but may have any final status.
+   * A closed workflow must have the same final status as its row. If omitted, the workflow of a
+   * final row must be closed, but may have any final status.
    */
   endsAsRow?: true;
   /** The id of the workflow's row; undefined for a workflow of another kind. */
@@ -30,11 +33,15 @@ export interface WorkflowKind {
   compare(id: string): Promise<unknown>;
 }
 
-/** SQL: the workflow has received the requested version (`told` has reached `asked`), at least $1 seconds ago. */
+/**
+ * SQL: the workflow has received the requested version (`told` has reached `asked`), at least $1
+ * seconds ago.
+ */
 export const NOTHING_PENDING = "told = asked and seen_at < now() - make_interval(secs => $1)";
 
 /**
- * A page of live rows that have not changed for `forS` seconds, ordered by id. Their workflows should be open.
+ * A page of live rows that have not changed for `forS` seconds, ordered by id. Their workflows
+ * should be open.
  *
  * @param afterId the last id of the previous page; "" for the first page.
  */
@@ -54,8 +61,10 @@ export async function listUnchanged(
 }
 
 /**
- * Of these ids of open workflows, returns those whose row is missing, or is final and has not changed for `forS`
- * seconds (`isUnchanged`).
+ * Returns the ids whose row is missing, or is final and has not changed for `forS` seconds
+ * (`isUnchanged`).
+ *
+ * @param ids the ids of rows whose workflow is open.
  */
 export async function listFinishedOrMissing(
   db: Queryable,
@@ -72,7 +81,7 @@ export async function listFinishedOrMissing(
   return rows.map((row) => row.id);
 }
 
-/** Of these ids, returns those whose row is final. */
+/** Returns those of `ids` whose row is final. */
 export async function listFinished(
   db: Queryable,
   { table, allRows = table, id, isLive }: ComparedRows,

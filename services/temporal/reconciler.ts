@@ -19,50 +19,57 @@ import { deleteOldStuckWrites } from "./stuck-writes";
 const PAGE = 1_000;
 const CONCURRENCY = 8;
 /**
- * The largest fraction of the time (0 to 1) that sweeps may take. After a sweep, the reconciler rests in proportion to
- * the sweep's duration, but at most MAX_REST_MS, because a longer rest would delay repairs.
+ * The fraction of the time (0 to 1) that sweeps should take at most. After a sweep, the reconciler
+ * rests in proportion to the sweep's duration, but at most MAX_REST_MS, because a longer rest would
+ * delay repairs. So long sweeps take a larger fraction.
  */
 const BUSY_SHARE = 0.2;
 const MAX_REST_MS = 10_000;
 /**
- * Longest interval between two sweeps, not counting the rest after a sweep. By default, the interval is 6 s, so that a
- * lost workflow runs again within a minute (I6). In the worst case, this takes about 59 s: 25 s until its row counts as
- * unchanged, a sweep of 9 s that began too early to find the row, a rest of 10 s, the interval of 6 s, and the sweep of
- * 9 s that finds the row.
+ * Longest interval between two sweeps, not counting the rest after a sweep. With the default of
+ * 6 s, a lost workflow runs again within a minute (I6), in the worst case after about 59 s:
+ * - 25 s until the workflow's row counts as unchanged;
+ * - 9 s for a sweep that began just before and misses the row;
+ * - 10 s of rest, and the interval of 6 s;
+ * - 9 s for the sweep that finds the row.
  */
 const MAX_INTERVAL_MS = 15_000;
 /**
- * After this many failures in a row, Temporal counts as down and the sweep ends: every further comparison would only
- * wait for its deadline.
+ * After this many failures in a row, Temporal counts as down and the sweep ends: every further
+ * comparison would only wait for its deadline.
  */
 const MAX_FAILED_IN_A_ROW = CONCURRENCY;
 const MAX_REMEMBERED = 10_000;
 /**
- * How far back the reconciler looks for terminated workflows. An activity may go on, and end the row, after its
- * workflow was terminated.
+ * How far back the reconciler looks for terminated workflows. After a termination, an activity of
+ * the workflow may still run and finish the row.
  */
 const TERMINATED_WITHIN_MS = 3 * 86_400_000;
 
 /**
- * The most terminated runs of a kind that one sweep compares. This takes some 3 s. The next sweep compares further
- * runs.
+ * Maximum number of terminated runs that a sweep compares for each kind of workflow. Comparing so
+ * many runs takes about 3 s. The next sweep compares further runs.
  */
 const MAX_RUNS = 4_000;
 
-/** Run ids of terminated workflows, each with the id of its workflow's row. */
+/** Maps the run id of a terminated workflow to the id of the workflow's row. */
 type TerminatedRuns = Map<string, string>;
 
 /**
- * Compares the open workflows in Temporal with the unfinished rows and repairs the differences: a job, pipeline or
- * deployment whose workflow is missing, and a workflow whose row is finished or missing. Also wakes
- * workflows that have work to do, and repairs finished jobs whose workflow was terminated.
+ * Compares the open workflows in Temporal with the unfinished rows and repairs the differences: a
+ * job, pipeline or deployment whose workflow is missing, and a workflow whose row is finished or
+ * missing. Also wakes workflows that have work to do, and repairs finished jobs whose workflow was
+ * terminated.
  */
 export class Reconciler extends LoopComponent {
   private readonly stopping = new AbortController();
   private readonly kinds: WorkflowKind[];
   /** Ids whose last comparison failed. */
   private readonly failed = new Set<string>();
-  /** Run ids of terminated workflows that were compared after their row had finished. Sweeps skip them. */
+  /**
+   * Run ids of terminated workflows that were compared after their row had finished. Sweeps skip
+   * them.
+   */
   private comparedRuns = new Set<string>();
 
   constructor(ctx: Context) {
@@ -105,8 +112,8 @@ export class Reconciler extends LoopComponent {
   }
 
   /**
-   * Ids of rows with an open workflow in Temporal's visibility index. The index lags behind, so `compare` reads the
-   * state of each workflow again.
+   * Ids of rows with an open workflow in Temporal's visibility index. The index lags behind, so
+   * `compare` reads the state of each workflow again.
    */
   private async listOpen(): Promise<Map<WorkflowKind, Set<string>>> {
     const open = new Map(this.kinds.map((kind) => [kind, new Set<string>()]));
@@ -123,8 +130,9 @@ export class Reconciler extends LoopComponent {
   }
 
   /**
-   * Lists terminated workflows, but only of the kinds with `endsAsRow`: their workflows must end with the same status
-   * as their rows. After a termination, the statuses can differ, because one of the workflow's activities may finish the
+   * Lists the terminated runs that are not in `comparedRuns`. Includes only the kinds of workflows
+   * with `endsAsRow`: such a workflow must end with the same status as its row. After a
+   * termination, the two statuses can differ, because an activity of the workflow may finish the
    * row later.
    */
   private async listTerminated(): Promise<Map<WorkflowKind, TerminatedRuns>> {
@@ -151,7 +159,8 @@ export class Reconciler extends LoopComponent {
     kinds: WorkflowKind[],
     which: string,
   ): AsyncIterable<WorkflowExecutionInfo> {
-    // Filter by task queue: another Forge in the same namespace has its own database and its own task queue.
+    // Filter by task queue: another Forge in the same namespace has its own database and its own
+    // task queue.
     const { taskQueue } = this.ctx.config.temporal;
     const types = kinds.flatMap((kind) => kind.types.map((type) => `'${type}'`)).join(", ");
     const query = `WorkflowType IN (${types}) AND TaskQueue = '${taskQueue}' AND ${which}`;
@@ -159,8 +168,8 @@ export class Reconciler extends LoopComponent {
   }
 
   /**
-   * Returns terminated runs whose row has finished, at most MAX_RUNS. Runs of unfinished rows are left out: their
-   * workflow is not open, so `listDifferent` finds them.
+   * Returns terminated runs whose row has finished, at most MAX_RUNS. Leaves out runs whose row has
+   * not finished: `listDifferent` finds these rows, because their workflow is not open.
    */
   private async listRunsOfFinishedRows(
     kind: WorkflowKind,
@@ -174,7 +183,8 @@ export class Reconciler extends LoopComponent {
   /**
    * Ids whose row and workflow may differ.
    *
-   * @param open undefined if Temporal's visibility index is down: then lists only rows whose workflow has work to do.
+   * @param open undefined if Temporal's visibility index is down: then lists only rows whose
+   *   workflow has work to do.
    */
   private async listDifferent(
     kind: WorkflowKind,
@@ -197,15 +207,16 @@ export class Reconciler extends LoopComponent {
   /**
    * Compares these ids, several at a time.
    *
-   * @param compared gets the ids whose comparison succeeded.
-   * @returns false if it ended early because Temporal is down.
+   * @param compared the function adds the ids whose comparison succeeded to this set.
+   * @returns false if the comparisons ended early because Temporal is down.
    */
   private async compareAll(
     kind: WorkflowKind,
     ids: string[],
     compared: Set<string>,
   ): Promise<boolean> {
-    // Ids whose last comparison failed come last: they may fail every time, and must not delay the others.
+    // Move the ids whose previous comparison failed to the end of the queue. They may fail again,
+    // and must not delay the other ids.
     const hasFailed = (id: string): number => Number(this.failed.has(id));
     const queue = ids.sort((a, b) => hasFailed(a) - hasFailed(b)).values();
     let failedInARow = 0;

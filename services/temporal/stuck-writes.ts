@@ -1,6 +1,9 @@
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
-/** An activity that keeps failing or hanging, and that Temporal retries. Usually it makes a workflow's final writes. */
+/**
+ * An activity that keeps failing or hanging, and that Temporal retries. Usually it makes a
+ * workflow's final writes.
+ */
 export interface StuckWrite {
   workflow_id: string;
   activity: string;
@@ -24,8 +27,8 @@ export async function recordStuckWrite(db: Queryable, failing: Failing): Promise
 }
 
 /**
- * Deletes the stuck write of an activity that has succeeded. If `activity` is null, deletes all stuck writes of a
- * workflow that has closed.
+ * Deletes the stuck write of an activity that has succeeded. If `activity` is null, deletes all
+ * stuck writes of a workflow that has closed.
  */
 export async function deleteStuckWrites(
   db: Queryable,
@@ -40,8 +43,9 @@ export async function deleteStuckWrites(
 }
 
 /**
- * Deletes stuck writes whose last try is more than two days ago. Their workflows were terminated or reset by hand, so
- * nothing else deletes them. The age is two days because an activity may read files for a day before it fails again.
+ * Deletes stuck writes whose last try is more than two days ago. Their workflows were terminated or
+ * reset by hand, so nothing else deletes them. The age is two days because an activity may read
+ * files for a day before it fails again.
  */
 export async function deleteOldStuckWrites(db: Queryable): Promise<void> {
   await execute(db, "delete from stuck_writes where tried_at < now() - interval '2 days'");

@@ -1,10 +1,10 @@
-import { isTemporalThere, reasonOf } from "../../platform/temporal/client";
+import { isTemporalReachable, reasonOf } from "../../platform/temporal/client";
 import type { Context } from "../context";
 import type { Topic } from "../outbox/topic";
 
 /**
- * The most entries of one topic that are delivered at the same time. Low enough that each entry is delivered before its
- * lease expires.
+ * Maximum number of entries of one topic that are delivered at the same time. This is low enough
+ * that each entry is delivered before its lease expires.
  */
 const CONCURRENCY = 20;
 const PAUSE_MS = 1_000;
@@ -17,6 +17,6 @@ export const temporalReceiver = ({
   pauseMs: PAUSE_MS,
   // The error alone doesn't show whether the call was wrong or Temporal is down, so ask Temporal.
   outageOf: async (error) =>
-    (await isTemporalThere(temporal)) ? undefined : `Temporal is down: ${reasonOf(error)}`,
-  isBack: () => isTemporalThere(temporal),
+    (await isTemporalReachable(temporal)) ? undefined : `Temporal is down: ${reasonOf(error)}`,
+  isBack: () => isTemporalReachable(temporal),
 });

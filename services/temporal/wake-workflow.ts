@@ -12,8 +12,8 @@ interface WakeTarget {
 }
 
 /**
- * Signals the workflow of a pipeline or a deployment to read Postgres again. Starts the workflow if it does not run.
- * Workflows of jobs get no signal: see `deliverOutcome` in jobs/job-workflows.ts.
+ * Signals the workflow of a pipeline or a deployment to read Postgres again. Starts the workflow if
+ * it does not run. Workflows of jobs get no signal: see `deliverOutcome` in jobs/job-workflows.ts.
  */
 export async function wakeWorkflow(ctx: Context, target: WakeTarget): Promise<void> {
   const { workflow, workflowId, input, userId, summary } = target;

@@ -42,7 +42,7 @@ inBrowser("adding a machine", () => {
     const { page } = stage.at;
     machine.authorizeKey();
     machine.fakePackages();
-    machine.bringPython(await pythonEnvironment(saySilently));
+    machine.installFakePython(await pythonEnvironment(saySilently));
     await page.getByLabel("Host", { exact: true }).fill("127.0.0.1");
     await page.getByLabel("User").fill(machine.sshd.user);
     await page.getByLabel("Port").fill(String(machine.sshd.port));

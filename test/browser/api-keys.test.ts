@@ -96,7 +96,7 @@ inBrowser("API keys", () => {
     await other.page.getByRole("heading", { name: "Sign in" }).waitFor();
     expect(other.page.url()).toContain("/ui/keys");
     expect(await pingStatus(own.key)).toBe(403);
-    expect(other.complaints).toEqual([]);
+    expect(other.pageErrors).toEqual([]);
     await other.context.close();
     await page.reload();
     await row(page, "gpu-box-1").waitFor();

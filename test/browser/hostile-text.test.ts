@@ -21,14 +21,17 @@ const CORPUS = [
 const [SCRIPT, IMAGE, SVG] = CORPUS;
 const TEXT = CORPUS.join(" ");
 /**
- * A text whose direction marks reverse the text after it. The API refuses such marks in names and
- * tags of tenants (test/contract), but workers may report them.
+ * A text with Unicode bidirectional control characters, which reverse the text after it. The API
+ * refuses these characters in names and tags of tenants (test/contract), but workers may report
+ * them.
  */
 const TURNED = "\u202ednuora\u2066";
 
 /**
- * JavaScript for `page.evaluate`. It returns the HTML around each text whose direction mark could
- * reverse other text: the element that limits the mark's effect also contains other text.
+ * JavaScript for `page.evaluate`. Finds each text with a bidirectional control character that could
+ * also reverse other text. This is possible if other text is in the same isolating element, which
+ * is the nearest ancestor element that limits the effect of the character. Returns the HTML around
+ * each such text.
  */
 const LOOSE = `[...document.querySelectorAll("main *")].flatMap(({ childNodes }) => [...childNodes]).filter((node) => {
   if (node.nodeType !== Node.TEXT_NODE || !/[\\u202a-\\u202e\\u2066-\\u2069]/.test(node.data)) return false;

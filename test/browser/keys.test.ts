@@ -273,7 +273,7 @@ inBrowser("actions", () => {
     await click("Decommission");
     await admin.page.getByRole("dialog").getByRole("button", { name: "Decommission" }).click();
     await admin.page.waitForURL("**/ui/workers");
-    expect(admin.complaints).toEqual([]);
+    expect(admin.pageErrors).toEqual([]);
     await admin.context.close();
     await page.getByText("There is no worker with this id").waitFor();
   });

@@ -4,7 +4,7 @@
  */
 
 import { runJob } from "../support/agent-jobs";
-import { checkPage, FORMS, inBrowser, show, signIn, visit } from "../support/browser";
+import { checkPage, inBrowser, show, signIn, VIEWPORTS, visit } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 
 const stage = browserStage({ env: { HEARTBEAT_INTERVAL: "0.5" } });
@@ -57,10 +57,10 @@ inBrowser("pages", () => {
     ids.waiting = waiting.job_id;
   });
 
-  test.each(FORMS)(
+  test.each(VIEWPORTS)(
     "$name",
     async ({ name: form, dark, phone }) => {
-      const { page, context, complaints } = await visit(stage.browser, { dark, phone });
+      const { page, context, pageErrors } = await visit(stage.browser, { dark, phone });
       await page.goto(`${stage.forge.stack.apiUrl}/ui/`);
       await page.getByRole("heading", { name: "Sign in" }).waitFor();
       const problems = await checkPage(page, `sign-in-${form}`);
@@ -71,7 +71,7 @@ inBrowser("pages", () => {
         problems.push(...(await checkPage(page, `${name}-${form}`)));
       }
       expect(problems).toEqual([]);
-      expect(complaints).toEqual([]);
+      expect(pageErrors).toEqual([]);
       await context.close();
     },
     WALK_MS,

@@ -1,20 +1,20 @@
-import { checkPage, checkPages, FORMS, inBrowser } from "../support/browser";
+import { checkPage, checkPages, inBrowser, VIEWPORTS } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import {
   BYO_DATA,
-  Crew,
   type Pipeline,
   readPipeline,
   startPipeline,
   untilPipeline,
   usualWork,
+  WorkerPool,
 } from "../support/pipelines";
 import { oneFormOf } from "../support/slow";
 
 const stage = browserStage({ path: "/pipelines" }, async ({ forge }) => {
-  crew = await new Crew(forge).start(2);
+  crew = await new WorkerPool(forge).start(2);
 });
-let crew: Crew;
+let crew: WorkerPool;
 
 const GATED = {
   ...BYO_DATA,
@@ -45,7 +45,7 @@ inBrowser("pipelines", () => {
     await page.getByText("Waits for your approval").waitFor();
     await page.keyboard.press("a");
     const dialog = page.getByRole("dialog", { name: "Approve deploy?" });
-    // The dialog shows the numbers for the decision.
+    // The dialog shows what the approver needs to decide: the gate's result and the score.
     await dialog.getByText("Gate passed").waitFor();
     await dialog.getByText("0.9", { exact: true }).waitFor();
     await dialog.getByLabel("Note").fill("looks good");
@@ -159,7 +159,7 @@ inBrowser("pipelines", () => {
     await page.getByText("No pipeline matches these filters.").waitFor();
   });
 
-  test.each(oneFormOf(FORMS))("pages in $name", async (form) => {
+  test.each(oneFormOf(VIEWPORTS))("pages in $name", async (form) => {
     const { pipelines } = await stage.forge.user.get<{ pipelines: Pipeline[] }>("/api/pipelines");
     const completed = pipelines.find(({ status }) => status === "completed")?.pipeline_id;
     const seen = await checkPages(stage.browser, stage.forge.user, form, {
@@ -169,6 +169,6 @@ inBrowser("pipelines", () => {
       "pipeline-timeline": [`/pipelines/${completed}?view=gantt`, "on the critical path"],
       "pipeline-steps": [`/pipelines/${completed}?view=steps&step=evaluate`, "In all"],
     });
-    expect(seen).toEqual({ problems: [], complaints: [] });
+    expect(seen).toEqual({ problems: [], pageErrors: [] });
   });
 });

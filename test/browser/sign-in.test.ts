@@ -22,7 +22,7 @@ inBrowser("sign-in", () => {
   });
 
   afterEach(async () => {
-    expect(at.complaints).toEqual([]);
+    expect(at.pageErrors).toEqual([]);
     await at.context.close();
   });
 
@@ -137,7 +137,7 @@ inBrowser("tabs", () => {
   });
 
   test("a late refusal of an earlier session does not end the current one", async () => {
-    const { page, context, complaints } = await visit(stage.browser);
+    const { page, context, pageErrors } = await visit(stage.browser);
     const { user } = stage.forge;
     await openSignedIn(page, user, "/ui/workers");
     const held = new Promise<Route>((resolve) => {
@@ -153,14 +153,14 @@ inBrowser("tabs", () => {
     await page.evaluate(TWO_FRAMES);
     await page.getByRole("heading", { name: "Jobs" }).waitFor();
     expect(await page.getByRole("heading", { name: "Sign in" }).count()).toBe(0);
-    expect(complaints).toEqual([]);
+    expect(pageErrors).toEqual([]);
     await context.close();
   });
 });
 
 inBrowser("an admin", () => {
   test("is warned, and each page says whose data it shows", async () => {
-    const { page, context, complaints } = await visit(stage.browser);
+    const { page, context, pageErrors } = await visit(stage.browser);
     const { admin, stack } = stage.forge;
     const { user_id } = await admin.get<{ user_id: string }>("/api/auth/ping");
     await page.goto(`${stack.apiUrl}/ui/`);
@@ -178,25 +178,25 @@ inBrowser("an admin", () => {
       await page.getByText(`Only tenant ${user_id}`, { exact: true }).waitFor();
     }
     expect(await page.getByText("You are signed in with an admin key.").count()).toBe(0);
-    expect(complaints).toEqual([]);
+    expect(pageErrors).toEqual([]);
     await context.close();
   });
 });
 
 inBrowser("addresses and code", () => {
   test("an address that can't be decoded shows the not-found page", async () => {
-    const { page, context, complaints } = await visit(stage.browser);
+    const { page, context, pageErrors } = await visit(stage.browser);
     await openSignedIn(page, stage.forge.user, "/ui/");
     for (const path of ["%E0%A4%A", "jobs/%zz"]) {
       await page.goto(`${stage.forge.stack.apiUrl}/ui/${path}`);
       await page.getByText("There is no page at this address.").waitFor();
     }
-    expect(complaints).toEqual([]);
+    expect(pageErrors).toEqual([]);
     await context.close();
   });
 
   test("a page whose code is gone, as after an upgrade, reloads the tab once", async () => {
-    const { page, context, complaints } = await visit(stage.browser);
+    const { page, context, pageErrors } = await visit(stage.browser);
     await openSignedIn(page, stage.forge.user, "/ui/");
     await page.getByRole("heading", { name: "Overview" }).waitFor();
     let loads = 0;
@@ -211,7 +211,7 @@ inBrowser("addresses and code", () => {
     await page.unroute(code);
     await page.getByRole("button", { name: "Load it again" }).click();
     await page.getByRole("heading", { name: "Workers" }).waitFor();
-    expect(complaints).toEqual([]);
+    expect(pageErrors).toEqual([]);
     await context.close();
   });
 });

@@ -3,8 +3,8 @@ export interface Raw {
   method?: string;
   path?: string;
   /**
-   * Sent in addition to Host, key, length and content type. A header here replaces the default
-   * header of the same name.
+   * Headers in addition to the default ones, such as Host, X-Service-Api-Key and Content-Length. A
+   * header here replaces the default header of the same name.
    */
   headers?: [name: string, value: string][];
   body?: string | Buffer;

@@ -1,4 +1,4 @@
-import type { Scope } from "../../core/accounts/principal";
+import type { Scope } from "../../core/accounts/permissions";
 import { METERED_RATE_CARD } from "../../core/billing/rate-card";
 import { AUDIT } from "../support/jobs";
 
@@ -22,7 +22,10 @@ export type Ids = Record<
   string
 >;
 
-/** One row of the contract's list of routes, or one HTTP method of such a row. */
+/**
+ * A row of the contract's list of routes. If the contract's row has several methods, there is one
+ * `Row` for each method.
+ */
 export interface Row {
   /** The operations in the contract, which the OpenAPI document must contain. */
   operations: string[];
@@ -73,7 +76,7 @@ const submissions = [JOB_BODIES, SDK_BODIES].flatMap((bodies) =>
   ),
 );
 
-/** Both forms of a pipeline (contract.md). */
+/** The two forms of a pipeline in contract.md: a template with parameters, or a list of steps. */
 export const PIPELINES: Record<string, object> = {
   template: {
     template: "byo-data",
@@ -132,7 +135,7 @@ const pipelineAction = (
 
 const { name: _, version: __, ...PRICES } = METERED_RATE_CARD;
 
-/** The SSH form of spec.md 2.4, for a machine that does not answer. */
+/** A registration in the SSH form of spec.md 2.4. No machine answers at its address. */
 export const OVER_SSH = {
   ssh_host: "192.0.2.1",
   ssh_user: "ubuntu",

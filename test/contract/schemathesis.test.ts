@@ -15,7 +15,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** The number of request examples in the stored document. */
+/** The number of request examples in docs/openapi.json. */
 function countExamples(): number {
   const text = readFileSync(join(checkoutRoot(), "docs", "openapi.json"), "utf8");
   const { paths } = JSON.parse(text) as OpenApiDocument;
@@ -24,7 +24,7 @@ function countExamples(): number {
   return bodies.reduce((sum, { examples }) => sum + Object.keys(examples ?? {}).length, 0);
 }
 
-/** Tests the examples of the document. test/slow tests generated calls. */
+/** Sends the OpenAPI document's examples. The test in test/slow also sends generated requests. */
 test("schemathesis finds no problem in the document's examples", async () => {
   const workers = await finishEverything(forge);
   const run = await runSchemathesis(forge, forge.stack.keys.userKey, ["--phases", "examples"]);

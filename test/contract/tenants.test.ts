@@ -1,8 +1,9 @@
 /**
- * The calls are derived from the OpenAPI document. For each operation, every id in its path, query
- * or body is replaced by the ids of another tenant's objects. The response must be the same as for
- * an id that never existed. New operations are covered as soon as the document contains them, and
- * new kinds of ids as soon as a list returns them.
+ * No response shows a tenant whether another tenant's id exists. The test derives its calls from
+ * the OpenAPI document. In each operation, it replaces each id in the path, query or body by the
+ * ids of another tenant's objects. The response must be the same as for an id that never existed.
+ * The test covers a new operation as soon as the document contains the operation, and a new kind of
+ * id as soon as a list returns such an id.
  */
 
 import { ApiClient } from "../../dev/api-client";
@@ -32,7 +33,10 @@ interface NamedOperation {
 const ID = /_id$|^id$/;
 
 let minted = 0;
-/** An id that does not exist. New each time, because registering a worker creates the id. */
+/**
+ * Returns an id that does not exist. Each call returns a different id, because an id that registers
+ * a worker exists afterwards.
+ */
 const unusedId = (): string => `never_${String(++minted).padStart(8, "0")}`;
 
 beforeAll(async () => {
@@ -54,7 +58,7 @@ beforeAll(async () => {
   await createObjects(owner, "owner-worker");
   await createObjects(stranger, "stranger-worker");
   owned = await harvest(owner.user);
-  // Only admins see this id, so no list of the owner returns it.
+  // Only admins see this id, so `harvest` does not find it.
   const customer = { payment_customer_id: "cus_of_the_owner" };
   await forge.admin.call("PUT", "/api/admin/users/owner/payment-customer", customer);
   owned.set("payment_customer_id", new Set([customer.payment_customer_id]));
@@ -81,7 +85,7 @@ async function createObjects({ user, worker }: Tenant, workerId: string): Promis
   await startPipeline(user, PIPELINES.template);
 }
 
-/** Paths that `harvest` does not read: the document itself, and responses that are not JSON. */
+/** Paths that `harvest` does not read: the OpenAPI document, and responses that are not JSON. */
 const NO_LISTS = ["/openapi.json", "/api/billing/export", "/api/events"];
 
 /** Every id that a tenant's lists return, by field name. */
@@ -124,8 +128,9 @@ interface Attempt {
 }
 
 /**
- * Returns a function for each parameter and body field that takes an id. The function builds a call
- * with a given id there. The keys have forms like `job_id`, `?job_id` and `body.job_id`.
+ * For each parameter and body field that takes an id, returns a function that builds a call with a
+ * given id in that place. The map's keys name the place: `job_id` in the path, `?job_id` in the
+ * query, `body.job_id` in the body.
  */
 function placesOf({ path, operation }: NamedOperation): Map<string, (id: string) => Attempt> {
   const places = new Map<string, (id: string) => Attempt>();
@@ -137,8 +142,9 @@ function placesOf({ path, operation }: NamedOperation): Map<string, (id: string)
   const inQuery = parameters.filter((one) => one.in === "query");
   const own = (name: string): string => idsOf(strange, name)[0] ?? unusedId();
   /**
-   * Returns the path with values for its parameters and for the required query parameters. The
-   * parameter `chosen` gets the value `id`. Every other id is one of the stranger's.
+   * Fills in the path's parameters and the required query parameters. The parameter `chosen` gets
+   * the value `id`. Every other id parameter gets an id of the stranger, or an unused id if the
+   * stranger has none of that kind.
    */
   const fill = (chosen: string, id: string): string => {
     const filled = inPath.reduce(
@@ -205,8 +211,8 @@ async function comparableResponse(
 }
 
 /**
- * The only place where another tenant's id gets a different response than an unused id, because two
- * tenants can't register the same worker id.
+ * The only field in which another tenant's id gets a different response than an unused id: two
+ * tenants can't register workers with the same id.
  */
 const EXCEPTION = "registerWorker body.worker_id";
 

@@ -1,6 +1,7 @@
 /**
- * A deployment's bill after random sequences of the real SQL statements, some of them concurrent,
- * on a real Postgres. No server runs, so no background loop changes the rows.
+ * Checks a deployment's bill after random sequences of actions, some of them concurrent. The
+ * actions run the server's SQL on a real Postgres. No server runs, so no background loop changes
+ * the rows.
  */
 
 import { randomBytes } from "node:crypto";
@@ -50,10 +51,10 @@ beforeAll(async () => {
     FORGE_DEPLOYMENT_STOP_GRACE_S: "0.001",
     FORGE_DEPLOYMENT_RETRY_S: "0.001",
   });
-  // Make the first check of the clock, as a server does at its start. The first check can't tell
-  // whether the clock was set. If a heartbeat of the test made this check, the heartbeat would not
-  // end a placement.
-  await forge.ctx.clockWatch.look();
+  // Check the clock once, as a server does at its start. The first check of a process counts as a
+  // change of the clock. If a heartbeat made this first check, the heartbeat would end no
+  // placement.
+  await forge.ctx.clockWatch.check();
 });
 
 afterAll(async () => {
@@ -329,7 +330,7 @@ test("a placement made while a stop begins does not begin after the stop", async
   const deploymentId = await begin("w0");
   await act(deploymentId, { does: "die", worker: "w0" });
   const begun = clockWatch.transaction.bind(clockWatch);
-  // The stop's transaction has begun, but has not locked the deployment yet.
+  // Make a placement after the stop's transaction has begun, but before it locks the deployment.
   const stopping = jest.spyOn(clockWatch, "transaction").mockImplementationOnce((work, options) =>
     begun(async (db) => {
       await act(deploymentId, { does: "look", worker: "w0" });
@@ -400,8 +401,7 @@ test("models deployed before the migration stay active if their worker is alive,
             extract(epoch from now() - active_at) / 86400 - 1 as since
      from deployments d order by 1`,
   );
-  // Metrics that an old record lacks are now 0: a migration has added them, because a deployment's
-  // stop adds to their values.
+  // A migration adds the metrics that an old record does not have, with the value 0.
   const later = await client.query(
     `select job_id, metrics->'input_tokens' as input, metrics->'deployment_lifetime_days' as days,
             (select array_agg(cost_usd || ' ' || tokens) from billing_lines l where l.job_id = b.job_id) as lines

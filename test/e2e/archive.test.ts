@@ -1,6 +1,6 @@
 /**
- * Ended jobs move to tables of their own (services/jobs/archive.ts). Nobody may notice: what the API
- * answers stays the same.
+ * Ended jobs move to archive tables (services/jobs/archive.ts). The API's responses must stay the
+ * same.
  */
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -13,12 +13,12 @@ import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import {
   BYO_DATA,
-  Crew,
   readPipeline,
   startPipeline,
   stepOf,
   untilPipeline,
   usualWork,
+  WorkerPool,
 } from "../support/pipelines";
 import { createTenant } from "../support/tenants";
 import type { TestWorker } from "../support/test-worker";
@@ -30,7 +30,7 @@ beforeAll(async () => {
   forge = await startForge({ ...soon, FORGE_ARCHIVE_AFTER_S: "0.2" });
 });
 
-// Proves the invariants of archived jobs, too.
+// Checks the invariants, which include those of archived jobs.
 afterEach(async () => {
   await forge.endTest();
 });
@@ -50,7 +50,7 @@ const idsIn = async (table: string): Promise<string[]> => {
 const APPLIED =
   "update migrations set applied_at = now() - $1::interval where name like '%archived_jobs.sql'";
 
-/** Lets the server archive all jobs that may be archived, until these jobs are. */
+/** Turns archiving on until these jobs are archived. The server may archive other jobs, too. */
 async function archive(jobIds: string[]): Promise<void> {
   await execute(forge.ctx.pool, APPLIED, ["8 days"]);
   await waitFor("the jobs to be archived", async () => {
@@ -82,7 +82,7 @@ async function answerOf({ baseUrl, key }: ApiClient, path: string) {
   return { path, status: response.status, text: await response.text() };
 }
 
-/** A stream's events of jobs after the event with the id `after`. */
+/** Reads the events of a stream that follow the event with the id `after`. */
 async function streamed(api: ApiClient, path: string, after: string): Promise<unknown[]> {
   const stream = await EventStream.open(api, path, after);
   const isOver = () =>
@@ -106,7 +106,7 @@ test("answers about archived jobs do not change", async () => {
   await user.call("POST", `/api/jobs/${cancelled}/cancel`);
   const ended = [done, failed, cancelled];
   for (const id of ended) await untilEnded(user, id);
-  // Lists have jobs of both tables.
+  // Submit a job that stays unfinished, so that lists contain jobs of both tables.
   const { job_id: open } = await user.submit("train", { dataset_id: "d", model: "m" });
   const until = new Date().toISOString();
   const paths = [
@@ -183,7 +183,7 @@ const withoutRequestId = (body: unknown): unknown =>
   JSON.parse(JSON.stringify(body, (name, value) => (name === "request_id" ? undefined : value)));
 
 test("a pipeline keeps its jobs until it ends, and is resumed from archived ones", async () => {
-  const crew = await new Crew(forge).start(1);
+  const crew = await new WorkerPool(forge).start(1);
   const id = await startPipeline(forge.user, {
     ...BYO_DATA,
     skip: ["evaluate", "deploy"],
@@ -191,7 +191,8 @@ test("a pipeline keeps its jobs until it ends, and is resumed from archived ones
   });
   const waiting = await untilPipeline(forge.user, id, ["waiting_approval"]);
   const audit = stepOf(waiting, "audit").job_id ?? "";
-  // A job that ended later is archived meanwhile.
+  // While the pipeline waits, its audit job must not be archived. So archive a job that ended after
+  // the audit job.
   const { job_id: other } = await forge.user.submit("audit", AUDIT);
   await untilEnded(forge.user, other);
   await archive([other]);
@@ -244,7 +245,7 @@ test("nothing is archived in the first week after the migration", async () => {
   await archive([jobId]);
 });
 
-/** The line of the metrics with the time of the archiver's last run. */
+/** The line of `/metrics` with the time of the archiver's last successful run. */
 async function lastRun(): Promise<string | undefined> {
   const series = 'forge_loop_last_success_timestamp_seconds{loop="archiver"}';
   const { text } = await answerOf(forge.admin, "/metrics");
@@ -267,7 +268,7 @@ test("lost files of archived jobs are written again after the operator's stateme
   const contents = () => files.map((file) => JSON.parse(readFileSync(file, "utf8")));
   const before = contents();
   for (const file of files) rmSync(file);
-  // As in docs/operating.md.
+  // The same statement as in docs/operating.md.
   await execute(ctx.pool, "update archived_jobs set swept_at = null where swept_at is not null");
   await waitFor("the files to be there again", () => files.every((file) => existsSync(file)));
   expect(contents()).toEqual(before);

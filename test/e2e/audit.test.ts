@@ -63,7 +63,7 @@ test("a tenant's actions on keys, workers, artifacts, rules and steps are logged
     ["key_revoked", key.key_id, "user", "user"],
     ["key_created", key.key_id, "user", "user"],
   ]);
-  // A tenant's log contains no other tenant's entries, and no key's text.
+  // A tenant's log contains no other tenant's entries, and no key's secret value.
   const other = await createTenant(forge, "not-audited");
   expect(await entriesOf(other.user)).toEqual([]);
   expect(JSON.stringify(await entriesOf())).not.toContain("forge_user_");
@@ -125,8 +125,8 @@ test("an entry can't be changed or removed; verify detects it if the triggers ar
   await tamper("delete from audit_entries where entry_id = $1", third?.entry_id);
   const removed = await verifyAudit(forge);
   expect([removed.code, removed.stdout]).toEqual([1, expect.stringContaining("does not follow")]);
-  // Removing the last entry breaks no chain. `--expect` detects it by the entry's hash, which an
-  // operator has stored elsewhere.
+  // The hash chain alone does not show that the last entry was removed. `--expect` does: it gets
+  // the entry's hash, which an operator has stored elsewhere.
   await tamper("delete from audit_entries where entry_id = $1", last?.entry_id);
   const cut = await verifyAudit(forge, "--expect", last?.hash ?? "");
   expect([cut.code, cut.stdout]).toEqual([1, expect.stringContaining(`no entry has the hash`)]);

@@ -176,8 +176,8 @@ test("a tenant sees only its own days; an admin names the tenant", async () => {
 });
 
 test("the check finds a wrong day, and recomputing repairs it", async () => {
-  // Returns only the differences in days. The check also finds differences in the seeded records,
-  // because their cost does not follow from their metrics.
+  // Returns only the wrong daily totals. The check also reports the seeded records, because their
+  // cost does not follow from their metrics.
   const ofDays = async (): Promise<string[]> =>
     (await recomputeCheck(forge)).stdout.split("\n").filter((line) => line.startsWith("day "));
   expect(await ofDays()).toEqual([]);

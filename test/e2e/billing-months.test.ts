@@ -83,7 +83,8 @@ test("a deployment is billed in the months of its lifetime, with leap day and da
   expect((await readSummary(forge.user, "2023-12")).accruing_usd).toBe(0);
   while ((await closeMonths(forge.ctx)) > 0);
   const closed = await linesOf(one.job_id);
-  // 15.5 days of January, 29 of February, 31 of March with its clock change.
+  // The bill covers 15.5 days of January, 29 days of February and 31 days of March. The change to
+  // daylight saving time in March makes no difference.
   expect(closed).toMatchObject({ "2024-01": 1.033333, "2024-02": 1.933334, "2024-03": 2.066666 });
   expect(closed).toMatchObject({ "2024-11": 2, "2025-02": expect.any(Number) });
   expect(closed[thisMonth]).toBeUndefined();

@@ -22,7 +22,7 @@ test("while a step can't be recorded, bills are still written, and transactions 
   const { pool, logger } = forge.ctx;
   let aheadMs = 0;
   const watch = new ClockWatch(pool, logger, () => uptime() * 1_000 + aheadMs, 1_000);
-  await watch.look();
+  await watch.check();
   // Advance only the process's own time, so that the database's clock appears to be set back.
   aheadMs = HOUR_MS;
   await transaction(pool, async (db) => {
@@ -33,7 +33,7 @@ test("while a step can't be recorded, bills are still written, and transactions 
     await expect(needy).rejects.toThrow(Unavailable);
     expect(performance.now() - began).toBeLessThan(20_000);
   });
-  await watch.look();
+  await watch.check();
   const [step] = await all<{ by_s: number }>(pool, "select by_s from clock_steps");
   expect(Number(step?.by_s)).toBeCloseTo(-HOUR_MS / 1_000, 0);
   expect(await watch.transaction(async () => "written", { requireKnownClock: true })).toBe(
@@ -44,7 +44,7 @@ test("while a step can't be recorded, bills are still written, and transactions 
 test("a transaction that paused while a step was recorded is retried before its commit", async () => {
   const { pool, logger } = forge.ctx;
   const watch = new ClockWatch(pool, logger);
-  await watch.look();
+  await watch.check();
   let tries = 0;
   await watch.transaction(
     async (db) => {
@@ -52,9 +52,9 @@ test("a transaction that paused while a step was recorded is retried before its 
       await execute(db, "create table written (try integer)");
       await execute(db, "insert into written values ($1)", [tries]);
       if (tries > 1) return;
-      // Record a step as another process would. A process that records a step first waits for open
-      // transactions, but at most for MAX_TRANSACTION_MS (5 s). So keep this transaction open for
-      // longer.
+      // Record a clock step as another process would. Before a process records a step, it waits for
+      // open transactions, but at most for MAX_TRANSACTION_MS (5 s). So keep this transaction open
+      // for longer.
       await execute(pool, "insert into clock_steps (seen_at, by_s) values (now(), -3600)");
       await sleep(5_100);
     },

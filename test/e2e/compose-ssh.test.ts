@@ -1,4 +1,4 @@
-/** Whether a server with the variables of docker-compose.yml sets up machines over SSH. */
+/** Tests whether a server with the settings of docker-compose.yml sets up machines over SSH. */
 
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -23,8 +23,8 @@ let forge: Forge;
 
 const TEACHER = "builtin:sums";
 /**
- * At the learning rate LR, ROWS rows and EPOCHS epochs are enough to learn exact answers. The demo
- * uses more rows and the default learning rate.
+ * With these three settings, the trained model learns to give exact answers. The demo uses more
+ * rows and the default learning rate.
  */
 const ROWS = 3_000;
 const EPOCHS = 8;
@@ -32,8 +32,8 @@ const LR = 0.004;
 const isInGit =
   spawnSync("git", ["ls-files", "--error-unmatch", "compute/pyproject.toml"]).status === 0;
 /**
- * A fraction of the evaluation's questions, from 0 to 1. The trained model must answer at least
- * this many more questions exactly than the untrained model.
+ * The score of the trained model must be at least this much higher than the score of the untrained
+ * model. A score is the fraction of the questions that a model answers exactly, from 0 to 1.
  */
 const MARGIN = 0.5;
 /** Limit of the training's CPU time. The job takes longer, because other tests share the cores. */

@@ -123,7 +123,7 @@ test("method, path, query, body and status are forwarded; key, cookies and hop-b
   for (const name of ["x-service-api-key", "cookie", "x-forwarded-for"]) {
     expect(sent?.headers[name]).toBeUndefined();
   }
-  // Forge authenticates to the model with the deployment's token, which only its worker has.
+  // Forge authenticates to the model with the serving token that the worker got with the job.
   const [job] = worker.jobs;
   expect(job?.serving_token).toMatch(/^forge_model_[0-9a-f]{64}$/);
   expect(sent?.headers.authorization).toBe(`Bearer ${job?.serving_token}`);
@@ -382,8 +382,8 @@ describe("a worker that reports a server that is not its own", () => {
       asked.push(`${request.url} ${request.headers.authorization}`);
       response.end("{}");
     });
-    // The neighbour listens on the worker's machine, at an address that is not the worker's. The
-    // operator allows connections to this address.
+    // `neighbour` is another server on the worker's machine. It listens at an address that is not
+    // the worker's, but to which the operator allows connections.
     await new Promise<void>((resolve) => neighbour.listen(0, "127.0.0.2", resolve));
   });
 

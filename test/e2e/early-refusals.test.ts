@@ -20,7 +20,8 @@ beforeAll(async () => {
   forge = await startForge({
     FORGE_PROXY_MAX_BODY_BYTES: String(SIZE / 2),
     FORGE_MAX_LOG_BYTES: String(MEBIBYTE),
-    // At one request per minute, no token is added between a test's last ping and its upload.
+    // The rate limiter adds only one token a minute, so it adds none between a test's last ping and
+    // its upload.
     FORGE_RATE_LIMIT_PER_MINUTE: "1",
     FORGE_RATE_LIMIT_BURST: String(BURST),
   });

@@ -1,7 +1,7 @@
 /**
- * A client sends far more requests than an honest one. The server limits how many requests it
- * handles at a time, how many it keeps in memory, and how many refusals and cuts it makes per
- * second.
+ * A hostile client sends far too many requests. The server limits how many requests it handles at
+ * a time, how many it keeps in memory, how many refusals it sends per second, and how many
+ * connections it closes per second.
  */
 
 import { connect, type Socket } from "node:net";
@@ -65,8 +65,9 @@ test("pipelined requests are handled one after the other, each once", async () =
     .split("HTTP/1.1 200")
     .slice(1)
     .map((answer) => answer.match(/"name":"pipelined","scope":"user","last4"/g)?.length ?? 0);
-  // Each part begins with a list of keys. The first two parts also contain the response to the
-  // creation that follows, which shows the new key. So the parts show 0 + 1, 1 + 1 and 2 keys.
+  // Each part begins with the response to a list request. The first two parts also contain the
+  // response to the request that follows, which creates a key and shows it. So the three parts show
+  // 0 + 1, 1 + 1 and 2 keys.
   expect(counts).toEqual([1, 2, 2]);
 });
 
@@ -77,8 +78,8 @@ test("a worker's pipelined polls wait one at a time", async () => {
   socket.write(poll.repeat(5));
   const waiting = async (): Promise<boolean> => (await waitingRequests()) === 1;
   await waitFor("the first to wait", waiting);
-  // A new poll of a worker ends its waiting poll. If the server had begun all five polls at once,
-  // each would have ended the one before, and four would be answered by now.
+  // A new poll of a worker ends that worker's waiting poll. If the server had begun all five polls
+  // at once, each poll would have ended the previous poll, and four responses would be here by now.
   expect(await worker.next(0)).toBeUndefined();
   await waitFor("its answer", () => statuses(read()).length > 0);
   await waitFor("the second to wait", waiting);
@@ -107,8 +108,9 @@ test("a client that reconnects after each cut is cut some hundred times a second
   };
   await Promise.all(Array.from({ length: 40 }, comesBack));
   const seconds = (performance.now() - began) / 1_000;
-  // The server cuts at most 20 connections at once, and then 20 a second. It delays every further
-  // cut by at least a second, so each of the 40 loops has at most one such cut a second.
+  // Without a delay, the server closes 20 connections at first, and then 20 a second. It delays
+  // each further close by at least a second, so each of the 40 loops counts at most one delayed
+  // close a second.
   expect(cuts).toBeLessThanOrEqual(20 + 20 * seconds + 40 * Math.ceil(seconds));
   expect(cuts).toBeGreaterThanOrEqual(40);
 });
@@ -170,7 +172,7 @@ describe("no parsed body is kept in memory", () => {
     };
     await send(20);
     const before = rssMb();
-    // The server refuses more than 100 large bodies of a tenant at a time.
+    // Send two batches, because the server accepts at most 100 large bodies of a tenant at a time.
     for (const count of [60, 60]) await send(count);
     const after = rssMb();
     for (const { socket } of connections) socket.destroy();

@@ -16,12 +16,12 @@ import { checkoutRoot } from "../../dev/stack/paths";
 import { pythonEnvironment } from "../../dev/stack/python";
 import { saySilently } from "../../dev/stack/say";
 import { type Forge, startForge } from "../support/forge";
-import { Crew } from "../support/pipelines";
+import { WorkerPool } from "../support/pipelines";
 import { slowTest } from "../support/slow";
 
 let forge: Forge;
 let python: string;
-let crew: Crew | undefined;
+let crew: WorkerPool | undefined;
 const folder = mkdtempSync(join(tmpdir(), "forge-command-"));
 const tests = join(checkoutRoot(), "sdk", "python", "tests");
 /** A copy of the SDK's sources. Python stores compiled files next to the sources that it runs. */
@@ -87,7 +87,7 @@ test("in a terminal: progress, Ctrl-C, resuming, narrow, without colours", async
 
 describe("with workers that complete every job", () => {
   beforeAll(async () => {
-    crew = await new Crew(forge).start(2);
+    crew = await new WorkerPool(forge).start(2);
   });
 
   slowTest(

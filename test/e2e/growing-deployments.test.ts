@@ -1,6 +1,6 @@
 /**
- * Many deployments that could grow, and many idle workers. Rows are written with SQL, without a
- * server.
+ * Many deployments with fewer replicas than their maximum, and many idle workers. Rows are written
+ * with SQL, without a server.
  */
 
 import pg from "pg";

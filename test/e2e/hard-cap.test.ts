@@ -17,7 +17,7 @@ import { refuse } from "../support/refusals";
 import { slowTest } from "../support/slow";
 
 const AT_ONCE = 100;
-/** The default card's price is 0.20 USD per thousand rows. */
+/** At the default rate card, an audit of this many rows costs 0.20 USD. */
 const ROWS = 1_000;
 
 let forge: Forge;
@@ -58,8 +58,8 @@ test("of 100 at once, to two servers, as many are accepted as the cap allows", a
       details: { cap_usd: 5.1, spent_usd: 0, committed_usd: 5, expected_usd: 0.2 },
     });
   }
-  // From four fifths of the cap on, the response to a submission has a warning: at the sums 4.20,
-  // 4.40, 4.60, 4.80 and 5.00 USD.
+  // A response has a warning if the tenant's costs, including the submitted job, are at least 80 %
+  // of the cap. This is so at 4.20, 4.40, 4.60, 4.80 and 5.00 USD.
   const warned = accepted.filter(({ warnings }) => warnings?.some(isWarning));
   expect(warned.length).toBe(5);
   await doJobs(user, worker, 25, { rows_processed: ROWS });

@@ -1,6 +1,7 @@
 /**
- * Replays recorded histories of a real server with today's workflow code. A change that would break
- * running jobs fails here. RECORD_HISTORIES=1 records the histories of a new release.
+ * Replays histories that were recorded with a real server, using the current workflow code. A code
+ * change that would break running jobs fails here. RECORD_HISTORIES=1 records the histories of a
+ * new release.
  */
 
 import { DefaultLogger, Runtime } from "@temporalio/worker";

@@ -91,7 +91,7 @@ test("files built to harm stop no server, and delay no other tenant's request", 
     }
   });
   // Only one file is accepted (201): a CSV file with a cell of many digits and an x. It is a valid
-  // table, but slow to match with a pattern.
+  // table, but matching the cell with a regular expression may take very long.
   expect(new Set(statuses)).toEqual(new Set([400, 201]));
   const after = server();
   expect(after.pid).toBe(before.pid);
@@ -101,7 +101,7 @@ test("files built to harm stop no server, and delay no other tenant's request", 
 test("a job that uploads such files completes, and its manifest says that they were not read", async () => {
   const worker = await forge.worker("w");
   const before = server();
-  // Jobs use the same reader as uploads, so one file of each of two formats is enough here.
+  // Jobs use the same reader as uploads, so one Parquet file and one JSONL file are enough here.
   const hostile = ["parquet", "jsonl"].flatMap((kind) =>
     FILES.filter(({ format }) => format === kind).slice(0, 1),
   );

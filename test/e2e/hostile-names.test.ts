@@ -28,7 +28,7 @@ beforeAll(async () => {
   worker.startHeartbeats(2_000);
   await forge.user.submit("audit", AUDIT);
   job = await worker.take();
-  // Targets of a traversal: next to the store, and another artifact inside it.
+  // Files that a path traversal must not reach: one next to the store, and one of another artifact.
   writeFileSync(join(forge.stack.storeDir, "..", "secret.txt"), "secret");
   mkdirSync(join(forge.stack.storeDir, "artifacts", "datasets", "ds_other"), { recursive: true });
   writeFileSync(join(forge.stack.storeDir, "artifacts", "datasets", "ds_other", "raw.jsonl"), "{}");
@@ -81,7 +81,10 @@ const ENDS = [
   ".0b6f1c1e-1111-4222-8333-abcdefabcdef.part",
 ];
 
-/** A name that `raw` sends unchanged, except for spaces and bytes beyond ASCII. */
+/**
+ * A hostile name, as it stands in the request path. `raw` sends the name unchanged, except that it
+ * encodes spaces, control characters and non-ASCII characters.
+ */
 const hostileName = fc.oneof(
   fc
     .tuple(
@@ -111,7 +114,7 @@ function raw(
   body?: string,
 ): Promise<{ status: number; body: string }> {
   const { hostname, port } = new URL(forge.stack.apiUrl);
-  // A request line has no spaces and no bytes beyond ASCII, so only these are escaped.
+  // A request path may contain only printable ASCII characters and no spaces. Escape all others.
   const line = path.replace(/[^\x21-\x7e]/g, encodeURIComponent);
   return new Promise((resolve, reject) => {
     const sent = request(

@@ -8,9 +8,9 @@ import { createTestPool } from "../support/test-pool";
 import type { TestStack } from "../support/test-stack";
 
 /**
- * Bounds for counts, not for times, so that the test fails on any machine if a job becomes more
- * expensive. Each bound is slightly above the count of November 2026, which is in the comment
- * behind it. After an improvement, lower both the bound and the comment's count.
+ * Bounds for counts, not for times, so that the result does not depend on the machine's speed. Each
+ * bound is slightly above the count that was measured in November 2026. The comment at the end of
+ * the line shows that count. After an improvement, lower both numbers.
  */
 const AT_MOST = {
   transactions: 13, // 10

@@ -242,7 +242,8 @@ describe("an upload", () => {
       status: 201,
       body: { received: 50_000, complete: true, sha256: sha256(big) },
     });
-    // A worker that did not get the last response can ask, and learns that the file is complete.
+    // A worker that did not get the last response can ask for the upload's state. The response says
+    // that the file is complete.
     expect(await ask()).toMatchObject({ status: 201, body: { complete: true } });
     await finish(job);
     const { artifacts } = await forge.user.get<{ artifacts: { manifest: unknown }[] }>(

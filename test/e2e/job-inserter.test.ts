@@ -50,7 +50,8 @@ test("jobs that are submitted together share statements, and each gets its own r
   );
   const statements = jest.spyOn(pool, "query");
   const rows = await Promise.all(jobs.map((job) => inserter.insert(job)));
-  // The first job is inserted at once; the other 39 share statements of up to 16.
+  // One statement inserts the first job at once. The other 39 are inserted together, up to 16 jobs
+  // per statement.
   expect(statements).toHaveBeenCalledTimes(4);
   statements.mockRestore();
   for (const [n, job] of jobs.entries()) {

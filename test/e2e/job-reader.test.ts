@@ -40,7 +40,8 @@ test("concurrent reads share statements, and each gets its own job", async () =>
     ids.map((id) => reader.find(id, { userId: "ann", scope: "user" })),
   );
   expect(found.map((job) => job?.job_id)).toEqual(ids);
-  // The first call runs at once; the other 39 share statements of up to 16.
+  // One statement reads the first job at once. The other 39 are read together, up to 16 jobs per
+  // statement.
   expect(statements).toHaveBeenCalledTimes(4);
   statements.mockRestore();
 });

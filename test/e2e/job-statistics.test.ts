@@ -122,8 +122,8 @@ test("throughput matches the jobs' own times in every bucket", async () => {
         const shown = await user.get<Throughput>(
           `/api/jobs/throughput?since=${at(since)}&until=${at(until)}&bucket_s=${bucketS}`,
         );
-        // A bucket begins at a multiple of its length since 1970. START is such a multiple for
-        // every length except 1,000 s.
+        // The start of a bucket, in seconds since 1970, is a multiple of the bucket's length. START
+        // is a multiple of every length here except 1,000 s.
         const first = Math.floor((START / 1000 + since) / bucketS) * bucketS - START / 1000;
         const expected: Bucket[] = [];
         for (let from = first; from < until; from += bucketS) {
@@ -184,7 +184,7 @@ test("jobs are counted by status, type, error and waiting reason", async () => {
   await seedJobs(forge.ctx.pool, [
     { job_id: "job_recent", user_id: "counted", status: "completed", completed_at: hoursAgo(2) },
     { job_id: "job_old", user_id: "counted", status: "completed", completed_at: hoursAgo(30) },
-    // This job is between two attempts: none is queued or running.
+    // This job has no queued or running attempt, as between two attempts.
     { job_id: "job_between", user_id: "counted", created_at: hoursAgo(1) },
   ]);
   const none = {

@@ -35,7 +35,7 @@ const withKey = (key: string, url = forge.stack.apiUrl): ApiClient => new ApiCli
 const list = async (api = forge.user): Promise<Key[]> =>
   (await api.get<{ api_keys: Key[] }>("/api/auth/api-keys")).api_keys;
 
-test("a key's text is shown once, and stored nowhere", async () => {
+test("a key's secret value is shown once, and stored nowhere", async () => {
   const made = await create({ name: "laptop" });
   expect(made.key.endsWith(made.last4)).toBe(true);
   expect(await withKey(made.key).get("/api/auth/ping")).toMatchObject({ key_id: made.key_id });

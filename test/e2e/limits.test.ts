@@ -109,8 +109,8 @@ function openSocket(url: string): { socket: Socket; answer: Promise<string> } {
   return { socket, answer };
 }
 
-// Uses a separate server: opening hundreds of connections at once can delay the last ones by a
-// second.
+// Uses a separate server with a short time-out. The other tests open hundreds of connections at
+// once, which can delay the last ones by a second.
 describe("a slow request", () => {
   let hasty: Forge;
 

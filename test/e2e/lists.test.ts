@@ -55,8 +55,8 @@ test("pages are complete while jobs are submitted, whatever their size", async (
       const expected = [...known].reverse();
       let pages = 0;
       const seen = await walk(`limit=${limit}`, async () => {
-        // Submit jobs only between the first ten pages, so that later walks don't become ever
-        // longer.
+        // Submit jobs only between the first ten pages. Otherwise, each run would read many more
+        // pages than the run before.
         if (++pages > 10) return;
         for (let n = 0; n < more; n++) known.push(await submit());
       });

@@ -1,6 +1,7 @@
 /**
- * Statements that lock several rows lock them in key order, as the recording of a clock step does.
- * If the orders differed, the two could deadlock.
+ * Statements that lock several rows must lock them in key order, as `recordStep`
+ * (services/clock/record-step.ts) does. A statement with another order and `recordStep` could
+ * deadlock.
  */
 
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
@@ -18,7 +19,7 @@ import { untilServerWaits } from "../support/locks";
 
 let database: Database;
 
-/** Rows are inserted against their key order, so that a scan of the table finds `b` before `a`. */
+/** Inserts rows in reverse key order, so that a scan of the table finds `b` before `a`. */
 const ROWS = [
   "insert into outbox (job_id, attempt, due_at) values ('b', 1, now()), ('a', 1, now())",
   `insert into billing_lines (line_id, user_id, month, cost_usd)
@@ -66,16 +67,19 @@ const ENTRY: JobEntry = {
   attempt: 1,
   tries: 0,
   superseded: false,
-  unstarted: false,
+  startIsPending: false,
 };
 
 interface Case {
   /**
-   * The text between `select from` and `= $1` in a statement that finds one of the rows which
-   * `work` locks: a table and the beginning of a condition.
+   * A part of the statement `select from <rows> = $1 for update`: a table, and a condition without
+   * its right side. The statement locks one of the rows that `work` also locks.
    */
   rows: string;
-  /** The values of $1: for the row that `work` must lock first, and for the other row. */
+  /**
+   * Two values for `$1`. The first value selects the row that `work` must lock first. The second
+   * value selects the other row.
+   */
   keys: [string | number, string | number];
   work: (db: Queryable) => Promise<unknown>;
 }

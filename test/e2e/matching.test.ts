@@ -43,7 +43,10 @@ afterAll(async () => {
 const fill = (queue: QueuedJob[], fleet: Fleet): Promise<void> => forge.fill(queue, fleet);
 const submit = (queue: QueuedJob[]): Promise<void> => queueJobs(forge.ctx.pool, queue);
 
-/** Makes shared workers busy: assigns one job to each. */
+/**
+ * Makes each shared worker busy whose `serves` is set: `serves` is a tenant, and the worker is
+ * assigned one job of this tenant.
+ */
 async function occupy(fleet: Fleet): Promise<HeldWorker[]> {
   const { pool } = forge.ctx;
   const busy = fleet.filter((each) => each.shared && each.serves);
@@ -139,8 +142,8 @@ test("on random fleets and queues, passes after submissions assign the same as t
         expect(await hasFittingWorker(pool, groups)).toBe(fitting.length > 0);
         const own = await assignOnce(pool, ranked, { tenant: job.userId, groups });
         expect(own.sharedWorkerFits).toBe(fitting.some((each) => each.shared));
-        // Like the scheduler, replace the pass over one tenant with a pass over all tenants if a
-        // shared worker fits.
+        // Do what the scheduler does: if a shared worker could run the job, run a pass over all
+        // tenants instead of the pass over one tenant.
         const { pairs } = own.sharedWorkerFits ? await assignOnce(pool, ranked) : own;
         const expected = matchQueue([job], [...idle.values()], held, ranked);
         expect(pairs.map((pair) => [pair.job_id, pair.worker_id])).toEqual(
@@ -205,7 +208,7 @@ test("a long queue of one tenant, behind many ended jobs, costs the jobs of othe
     workerId: `of_${userId}`,
     userId,
   }));
-  // Long tags make rows large, so that few of them fill many blocks.
+  // Long tags make each row large, so that a small number of rows fills many blocks.
   const others = (count: number, prefix: string) =>
     jobsOf("bob", count, prefix).map((job) => ({ ...job, tags: ["t".repeat(700)] }));
   await fill([], fleet);
@@ -232,7 +235,8 @@ test("a long queue of one tenant, behind many ended jobs, costs the jobs of othe
     { job_id: "ann_0" },
     { job_id: "cyd_0" },
   ]);
-  // Reading up to the first queued attempt would take 200 blocks, an update of all indexes takes 60.
+  // A scan of the table up to the first queued attempt would read 200 blocks. An update of all
+  // indexes takes only 60 blocks.
   const tooMany = Object.entries(blocks).filter(([, count]) => count > 150);
   expect(tooMany).toEqual([]);
 });
@@ -331,7 +335,7 @@ test("fifty matchers at once break no rule: tenancy, capability, one job a worke
     tags: of([["eu"], []], n),
   }));
   await fill(queue, fleet);
-  // As many connections as matchers, so that all run at once.
+  // Open as many connections as there are passes, so that all passes run at the same time.
   const options = { connectionString: forge.databaseUrl, max: 50, timeoutMs: 20_000 };
   const pool = createPool(options, forge.ctx.logger);
   await Promise.all(Array.from({ length: 50 }, () => all(pool, "select pg_sleep(0.1)")));

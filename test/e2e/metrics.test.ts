@@ -25,8 +25,8 @@ const until = (base: string, of: string, labels: Record<string, string>, value: 
   );
 
 /**
- * Waits until both processes together have counted `value`, because either of them may deliver an
- * outbox entry.
+ * Waits until the counts of the two processes add up to at least `value`. The process that delivers
+ * an outbox entry counts the delivery, and this may be either process.
  */
 const untilCounted = (of: string, labels: Record<string, string>, value: number) =>
   waitFor(`${of} to be ${value} in all`, async () => {

@@ -47,9 +47,9 @@ test("after a lost job it must poll", async () => {
   const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 1 });
   await worker.take();
   await untilEnded(forge.user, job_id);
-  // Only the worker `slow` can run the job `next`. Because `slow` lost its previous job, it must
-  // not get `next` before it polls. The pass of the scheduler that assigns the job `after` has also
-  // considered `next`.
+  // Only the worker with the id "slow" can run the job in `next`. It lost its previous job, so it
+  // must not get this job before it polls. The scheduler's pass that assigns the job in `after`
+  // also considers the job in `next`.
   const next = await forge.user.submit("audit", { ...AUDIT, resources: { gpu: 1 } });
   const other = await forge.worker("quick");
   const after = await forge.user.submit("audit", AUDIT);
@@ -69,8 +69,7 @@ test("a worker that leaves after its result gets no job", async () => {
   await untilStatus(forge.user, job_id, ["assigned"]);
   const job = await worker.take();
   expect((await worker.complete(job, { leaving: true })).status).toBe(200);
-  // The worker sends the same result again, this time without saying that it leaves. The worker
-  // must stay unavailable.
+  // Send the same result again, but without the field `leaving`. The worker must stay unavailable.
   expect((await worker.complete(job)).status).toBe(200);
   await untilEnded(forge.user, job_id);
   const next = await forge.user.submit("audit", AUDIT);

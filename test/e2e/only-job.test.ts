@@ -34,9 +34,11 @@ const MOST_CAPABLE = {
 };
 
 /**
- * Fleets with few shared workers, because `assignOnlyJob` assigns nothing if a shared worker fits.
- * Of the shared workers in FLEETS, only those whose random value `serves` is "cyd" stay shared.
- * The workers with eight GPUs run any job of their owner, so that many jobs are assigned.
+ * Random fleets that yield many assignments:
+ * - Few workers are shared, because `assignOnlyJob` assigns nothing if a shared worker fits the
+ *   job. FLEETS sets the field `serves` of each worker at random. A shared worker stays shared only
+ *   if this field is "cyd".
+ * - A worker with eight GPUs is not shared, and can run any job of its owner.
  */
 const OWN_FLEETS = FLEETS.map((fleet) =>
   fleet.map((each) =>
@@ -88,7 +90,7 @@ test("on random fleets and queues, a tenant's only queued job gets the worker of
     }),
     { numRuns: process.env.TEST_SLOW ? 500 : 80 },
   );
-  // In 400 simulations of 80 runs: from 31 to 87, median 56.
+  // 80 runs make 31 to 87 assignments, with a median of 56 (measured 400 times).
   expect(assignments).toBeGreaterThan(10);
 }, 120_000);
 
@@ -248,7 +250,7 @@ test("if the answer to the statement is lost, the poll is woken and gets the att
   try {
     const poll = await pollOf("w");
     const waiting = longPolls.wait("ann", poll, 60_000, new AbortController().signal);
-    const woken = waiting.woken();
+    const woken = waiting.untilEnded();
     await queueJobs(ctx.pool, [only]);
     ctx.signals.emit("queue", requirementGroupOf("ann", only));
     expect(await woken).toBe("assigned");

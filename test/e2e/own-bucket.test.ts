@@ -111,7 +111,7 @@ const bucket = (): Record<string, string> => ({
     await s3.process.stop();
     const { job_id } = await forge.user.submit("train", { dataset_id: "d", model: "m" });
     const agent = forge.stack.agents.get("box");
-    await waitFor("the upload to fail", () => /upload interrupted/.test(agent?.lastWords() ?? ""));
+    await waitFor("the upload to fail", () => /upload interrupted/.test(agent?.logTail() ?? ""));
     const env = { ...bucket(), FORGE_AGENT_CONFIG: writeHandlers(forge, "bucket", HANDLERS) };
     await forge.stack.startAgent("late", env);
     const worker = await waitFor("error", async () => {

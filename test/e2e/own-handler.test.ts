@@ -18,7 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), "forge-own-handler-"));
 const git = (...args: string[]): string =>
   execFileSync("git", args, { cwd: folder, encoding: "utf8" }).trim();
 
-/** Returns those code blocks of a document that are in this language, in their order. */
+/** Returns the code blocks in this language from a Markdown file, from top to bottom. */
 function blocksOf(document: string, language: string): string[] {
   const text = readFileSync(join(checkoutRoot(), document), "utf8");
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "gms"))].map(
@@ -81,7 +81,7 @@ test("the Python handler of the documentation trains, reports and uploads its fi
     { manifest: { verified: true, files: [{ path: "model.pt", size_bytes: 7 }] } },
   ]);
   expect(await forge.user.get(`/api/billing/records/${job.job_id}`)).toMatchObject({
-    // Without a GPU, no GPU time is used.
+    // The worker has no GPU, so the GPU time that the handler reports is not billed.
     metrics: { gpu_hours: 0 },
     attempts: [{ gpu_hours_reported: 0.1 }],
   });

@@ -123,6 +123,31 @@ test("all workers are busy: the place in the queue, by priority, then age", asyn
   for (const { job_id } of [running, first, second, urgent]) await untilEnded(forge.user, job_id);
 });
 
+test("if more requirement groups wait than are read, a job has no place in the queue", async () => {
+  const worker = await forge.worker("one");
+  await worker.register(undefined, { tags: ["one"] });
+  const submit = async (tag: string, api = forge.user): Promise<string> =>
+    (await api.submit("audit", { ...AUDIT, resources: { tags: [tag] } })).job_id;
+  await submit("one");
+  const held = await worker.take();
+  const waiting = await submit("one");
+  expect(await untilReason(forge.user, waiting, "workers_busy")).toMatchObject({
+    queue_position: 1,
+  });
+  const others: [ApiClient, string][] = [];
+  for (const api of [forge.user, other.user]) {
+    const tags = Array.from({ length: 100 }, (_, n) => `other-${n}`);
+    for (const id of await Promise.all(tags.map((tag) => submit(tag, api)))) others.push([api, id]);
+  }
+  await waitFor("the place to be unknown", async () => {
+    const reason = await untilReason(forge.user, waiting, "workers_busy");
+    return reason.queue_position === null && /the queue is long$/.test(reason.message);
+  });
+  for (const [api, id] of others) await cancel(api, id);
+  await cancel(forge.user, waiting);
+  await worker.complete(held);
+});
+
 test("a tenant over its share waits for tenants with fewer workers, and the reason shows it", async () => {
   const shared = { resources: { tags: ["pool"] } };
   const workers = await Promise.all(
@@ -149,7 +174,8 @@ test("a tenant over its share waits for tenants with fewer workers, and the reas
   if (!free || !job) throw new Error("no worker has the first job");
   await free.complete(job);
   held.delete(free);
-  // Each tenant now holds one worker, so the older job, `mine`, is next.
+  // Each tenant now has a job on one worker, so the scheduler assigns the older of the two waiting
+  // jobs: `mine`.
   const next = await free.take();
   expect(next.job_id).toBe(mine);
   await free.complete(next);

@@ -45,7 +45,7 @@ test("a pipeline is estimated step by step, and nothing is submitted", async () 
   expect(estimate.low_usd).toBeLessThan(estimate.expected_usd);
   expect(estimate.high_usd).toBeGreaterThan(estimate.expected_usd);
   expect(estimate.duration_s).toBeNull();
-  // Each step has the same estimate as its job.
+  // A step has the same estimate as a single job with the same payload.
   const train = await user.post<{ expected_usd: number }>("/api/billing/estimate", {
     job_type: "train",
     payload: { dataset_id: "d", model: "m", resources: { gpu: 1 } },
@@ -73,7 +73,7 @@ test("earlier jobs determine the expected cost and duration", async () => {
   const estimate = await user.post<Estimate>("/api/pipelines/estimate", { steps });
   expect(estimate.steps[0]).toMatchObject({ expected_usd: 1, basis: "history", samples: 1 });
   expect(estimate.expected_usd).toBe(3);
-  // Two of the jobs run in sequence.
+  // The longest chain, `first` and `last`, has two jobs of 100 s each.
   expect(estimate.duration_s).toBeCloseTo(200, 0);
 });
 

@@ -10,21 +10,21 @@ import { type Forge, startForge } from "../support/forge";
 import { inspectHistory } from "../support/histories";
 import {
   BYO_DATA,
-  Crew,
   type Pipeline,
   startPipeline,
   URI,
   untilPipeline,
   usualWork,
+  WorkerPool,
 } from "../support/pipelines";
 
 let forge: Forge;
-let crew: Crew;
+let crew: WorkerPool;
 
 beforeAll(async () => {
   Runtime.install({ logger: new DefaultLogger("ERROR") });
   forge = await startForge();
-  crew = await new Crew(forge, usualWork, true).start(2);
+  crew = await new WorkerPool(forge, usualWork, true).start(2);
 });
 
 afterEach(() => {

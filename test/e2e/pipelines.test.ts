@@ -6,7 +6,6 @@ import { artifactOf, manifestErrors } from "../support/artifacts";
 import { type Forge, startForge } from "../support/forge";
 import {
   BYO_DATA,
-  Crew,
   type Pipeline,
   readPipeline,
   startPipeline,
@@ -15,14 +14,15 @@ import {
   URI,
   untilPipeline,
   usualWork,
+  WorkerPool,
 } from "../support/pipelines";
 
 let forge: Forge;
-let crew: Crew;
+let crew: WorkerPool;
 
 beforeAll(async () => {
   forge = await startForge();
-  crew = await new Crew(forge).start(3);
+  crew = await new WorkerPool(forge).start(3);
 });
 
 afterEach(() => {
@@ -383,7 +383,7 @@ test("steps that begin together share the budget", async () => {
     job_type: "audit",
     payload: { dataset_uri: URI },
   });
-  // An audit has cost 0.20 USD each time, so the budget is enough for three.
+  // In the earlier tests, each audit cost 0.20 USD, so the budget is enough for three audits.
   const body = { steps: [1, 2, 3, 4, 5, 6].map(step), budget_usd: 0.7 };
   const failed = await untilPipeline(forge.user, await startPipeline(forge.user, body));
   expect(failed).toMatchObject({ status: "failed", error_code: "budget_exhausted" });
@@ -471,7 +471,7 @@ test("a late decision for an earlier run changes nothing in the next one", async
   expect(await activities.askApproval(step)).toBe(false);
   expect(await activities.closePipeline(late)).toEqual({ status: "superseded" });
   expect(await readPipeline(forge.user, id)).toMatchObject({ status: "running", run: 2 });
-  crew = await new Crew(forge).start(3, "after-late");
+  crew = await new WorkerPool(forge).start(3, "after-late");
   expect((await untilPipeline(forge.user, id)).status).toBe("completed");
 });
 
@@ -517,7 +517,7 @@ test("with reuse, a step takes an artifact made from the same inputs, and the ma
   });
   const { dataset_uri: uri } = (await upload.json()) as { dataset_uri: string };
   // Reuse compares input artifacts by their files, so these workers upload files.
-  const filed = await new Crew(forge, usualWork, true).start(1, "filer");
+  const filed = await new WorkerPool(forge, usualWork, true).start(1, "filer");
   await crew.stop();
   const body = {
     template: "byo-data",
@@ -561,7 +561,7 @@ test("with reuse, a step takes an artifact made from the same inputs, and the ma
   const again = await untilPipeline(forge.user, fourth);
   expect(again.steps.some(({ reused }) => reused)).toBe(false);
   await filed.stop();
-  crew = await new Crew(forge).start(3, "later");
+  crew = await new WorkerPool(forge).start(3, "later");
 });
 
 test.each<[string, object, string]>([

@@ -1,4 +1,7 @@
-/** Every job shows where its log is and what its artifact came from, however it ends. */
+/**
+ * Every job shows the location of its log, whether the job completes or fails. A manifest names the
+ * model and the dataset that the artifact was made from.
+ */
 
 import type { ApiClient, Job } from "../../dev/api-client";
 import { deploy, servingWorker, stop } from "../support/deployments";

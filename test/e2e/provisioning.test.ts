@@ -1,7 +1,7 @@
 /**
  * A job has the status `provisioning_worker` while a worker that fits it is being set up, and no
- * worker in service fits it. These tests check the status, and that it is cheap to keep it up to
- * date.
+ * worker in service fits it. These tests check the status. They also check that updating the status
+ * is cheap.
  */
 
 import fc from "fast-check";
@@ -84,8 +84,8 @@ test("with more requirement groups than one call reads, the next call goes on af
   await forge.fill(queue, [{ ...large, userId: "ann", shared: false }]);
   await execute(pool, "update workers set status = 'bootstrapping'");
   const left = "select count(*) as n from jobs where status = 'pending'";
-  // The first call changes 5,000 jobs, the maximum for one call. It returns "", so the next call
-  // starts at the first group again.
+  // The first call changes 5,000 jobs, the maximum for one call. Its result "" means that the next
+  // call starts at the first requirement group.
   expect(await markProvisioning(pool)).toBe("");
   expect(await all(pool, left)).toEqual([{ n: 100 }]);
   const after = await markProvisioning(pool);

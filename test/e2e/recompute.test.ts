@@ -11,7 +11,7 @@ import { createTenant } from "../support/tenants";
 
 let forge: Forge;
 let client: pg.Client;
-/** An audit that `seedBills` has inserted, with a bill in this month. */
+/** The id of an audit job with a bill in the current month. `seedBills` inserts both. */
 const JOB = "job_acme_09999995";
 const BILLS = 20;
 
@@ -43,8 +43,8 @@ afterAll(async () => {
 const OF_TOTAL = /^total of acme, \d{4}-\d\d, /;
 const OF_DAY = /^day \d{4}-\d\d-\d\d of acme, audit: /;
 /**
- * The differences that a changed record or line may cause: in the record, in totals, and in the
- * day.
+ * Matches every difference that is expected after a test changes the billing record or a billing
+ * line of JOB: a difference in the record, in a total, or in a day.
  */
 const OF_RECORD = new RegExp(`^record ${JOB}: |${OF_TOTAL.source}|${OF_DAY.source}`);
 

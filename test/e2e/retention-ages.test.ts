@@ -31,15 +31,15 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/**
- * For `lasts` seconds, data is written. Then the clock is set by `by` seconds, and the step is
- * recorded `recordedAfter` seconds later.
- */
+/** A period in which data is written, and the clock step at its end. */
 interface Segment {
+  /** The duration of the period, in seconds. */
   lasts: number;
-  /** When data is written: each time is a fraction (0 to 1) of `lasts`. */
+  /** The times at which data is written, as fractions (0 to 1) of the duration `lasts`. */
   writes: number[];
+  /** The size of the clock step, in seconds. Negative: the clock is set back. */
   by: number;
+  /** The step is recorded this many seconds after the clock was set. */
   recordedAfter: number;
 }
 
@@ -70,9 +70,9 @@ interface History {
 }
 
 /**
- * Converts segments to a history. Its times are what the clock showed, relative to the clock's time
- * at the end of the history. The history ends `PRECISE` seconds after the clock was last set.
- * Nothing is written in those seconds.
+ * Converts segments to a history. The history ends `PRECISE` seconds after the clock was last set,
+ * and nothing is written in those seconds. Each step is recorded at the time `seen`, and each write
+ * happens at the time `at`. Both are times of the clock, relative to its time at the history's end.
  */
 function historyOf(life: Segment[]): History {
   let [passed, ahead] = [0, 0];
@@ -94,7 +94,7 @@ function historyOf(life: Segment[]): History {
   };
 }
 
-/** For each write, whether its data is found to be older than AGE. */
+/** Returns for each write whether the SQL of retention finds its data older than AGE. */
 async function findOlder({ steps, written }: History): Promise<boolean[]> {
   return await transaction(forge.ctx.pool, async (db) => {
     await all(db, "delete from clock_steps");

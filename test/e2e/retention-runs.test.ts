@@ -94,8 +94,8 @@ async function turn(ctx: Context): Promise<string[]> {
 
 test("while it is unknown whether the clock was set, nothing is deleted by age", async () => {
   const { ctx } = forge;
-  // Each reading of the process's own time jumps ahead by 10 s, as if the process had paused. So
-  // the process can never tell whether the database's clock was set.
+  // Advance the process's monotonic time by 10 s at each reading, as if the process had paused. The
+  // process can then never tell whether the database's clock was set.
   let pausedMs = 0;
   const doubtful = new ClockWatch(ctx.pool, ctx.logger, () => {
     pausedMs += 10_000;
@@ -103,7 +103,7 @@ test("while it is unknown whether the clock was set, nothing is deleted by age",
   });
   expect(await turn({ ...ctx, clockWatch: doubtful })).toEqual(["sweep", "retention"]);
   expect((await listLeft()).sort()).toEqual(["event", "key", "registered", "unfinished"]);
-  // A transaction that does not require a known clock still commits, for example that of a bill.
+  // A transaction without `requireKnownClock`, such as one that writes a bill, still commits.
   expect(await doubtful.transaction(async () => "written")).toBe("written");
   expect(await turn(ctx)).toEqual([]);
   expect(await listLeft()).toEqual([]);

@@ -9,7 +9,7 @@ beforeAll(async () => {
   forge = await startForge();
 });
 
-// Also makes this test's workers unavailable, so that they can't get the next test's jobs.
+// `endTest` also makes this test's workers unavailable: they must not get the next test's jobs.
 afterEach(async () => {
   await forge.endTest();
 });

@@ -8,10 +8,10 @@ import { checkoutRoot } from "../../dev/stack/paths";
 import { pythonEnvironment } from "../../dev/stack/python";
 import { saySilently } from "../../dev/stack/say";
 import { type Forge, startForge } from "../support/forge";
-import { Crew, usualWork } from "../support/pipelines";
+import { usualWork, WorkerPool } from "../support/pipelines";
 
 let forge: Forge;
-let crew: Crew;
+let crew: WorkerPool;
 let python: string;
 const folder = mkdtempSync(join(tmpdir(), "forge-sdk-"));
 const sdk = join(checkoutRoot(), "sdk", "python");
@@ -19,7 +19,7 @@ const sdk = join(checkoutRoot(), "sdk", "python");
 beforeAll(async () => {
   python = await pythonEnvironment(saySilently, ["sdk"]);
   forge = await startForge();
-  crew = await new Crew(forge, (job) =>
+  crew = await new WorkerPool(forge, (job) =>
     String(job.payload.dataset_uri).endsWith("fail") ? { error: "asked to fail" } : usualWork(job),
   ).start(3);
 }, 300_000);

@@ -1,5 +1,6 @@
 /**
- * Compatibility of clients and servers of two releases, with exchanges recorded from the older one.
+ * Compatibility with earlier releases, tested with exchanges recorded from them. The current server
+ * must answer the recorded requests, and the current clients must accept the recorded responses.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,7 +8,13 @@ import { MIN_CLIENT_RELEASE } from "../../platform/release";
 import { bytesOf, type Exchange } from "../support/exchanges";
 import { filledIn } from "../support/expectations";
 import { type Forge, startForge } from "../support/forge";
-import { lacking, play, type Recording, readRecordings, releases } from "../support/recordings";
+import {
+  missingFields,
+  play,
+  type Recording,
+  readRecordings,
+  releases,
+} from "../support/recordings";
 import { compareScenario, kept, type Variables } from "../support/sdk-contract";
 import { SdkFleet, type Tenant } from "../support/sdk-fleet";
 import { DIFFERENT_CLIENTS, RUNNERS } from "../support/sdk-runners";
@@ -43,7 +50,10 @@ describe.each(releases())("requests of %s", (release) => {
   );
 });
 
-/** Sends the recorded requests with today's ids. */
+/**
+ * Sends the recorded requests with today's ids. @returns each status that differs from the recorded
+ * one, and each recorded field that the response lacks.
+ */
 async function replay(forge: Forge, recording: Recording, tenant: Tenant): Promise<string[]> {
   let ids: Variables = { ...tenant.variables };
   let then: Variables = { ...recording.variables };
@@ -64,7 +74,7 @@ async function replay(forge: Forge, recording: Recording, tenant: Tenant): Promi
         found.push(`${at}: ${exchange.answer.status} then, ${answer.status} now`);
       }
       if (isJson(exchange.answer, request.path)) {
-        found.push(...lacking(exchange.answer.body, answer.body, at));
+        found.push(...missingFields(exchange.answer.body, answer.body, at));
       }
     }
     then = { ...then, ...kept(step, exchanges.at(-1)?.answer.body) };
@@ -85,7 +95,7 @@ const lastOfEach = (exchanges: Exchange[]): Exchange[] => [
   ).values(),
 ];
 
-/** Replaces the recorded ids with today's. */
+/** Replaces the recorded ids of a request with the ids of this run. */
 function renamed<T>(request: T, then: Variables, ids: Variables): T {
   let text = JSON.stringify(request);
   for (const [name, value] of Object.entries(then)) text = text.replaceAll(value, `\${${name}}`);
@@ -151,7 +161,7 @@ const MAPS = [
   "payload",
 ];
 
-/** Adds unknown fields everywhere, as a later server might. */
+/** Adds an unknown field to each object except MAPS, as a later server might. */
 function withMore(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withMore);
   if (typeof value !== "object" || value === null) return value;

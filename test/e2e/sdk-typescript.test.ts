@@ -10,12 +10,12 @@ import { promisify } from "node:util";
 import { checkoutRoot } from "../../dev/stack/paths";
 import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
-import { Crew, usualWork } from "../support/pipelines";
+import { usualWork, WorkerPool } from "../support/pipelines";
 import { slowTest } from "../support/slow";
 import { TestWorker } from "../support/test-worker";
 
 let forge: Forge;
-let crew: Crew;
+let crew: WorkerPool;
 const folder = mkdtempSync(join(tmpdir(), "forge-sdk-"));
 const sdk = join(checkoutRoot(), "sdk", "typescript");
 const execute = promisify(execFile);
@@ -24,7 +24,7 @@ beforeAll(async () => {
   // `split` runs the workflows in their own process, because a test kills the server. Temporal
   // would notice a killed workflow worker only after ten seconds.
   forge = await startForge({}, { split: true });
-  crew = await new Crew(forge, (job) =>
+  crew = await new WorkerPool(forge, (job) =>
     String(job.payload.dataset_uri).endsWith("fail") ? { error: "asked to fail" } : usualWork(job),
   ).start(3);
   await installPackage();
@@ -94,7 +94,10 @@ async function writeLog(tag: string, between = async (): Promise<void> => {}): P
   await worker.complete(job, { metrics: { samples_evaluated: 100 } });
 }
 
-/** Copies a test of the SDK next to the package. */
+/**
+ * Copies a script of the SDK's tests to the folder in which the package is installed. @returns the
+ * script's name.
+ */
 function place(name: string): string {
   writeFileSync(join(folder, name), readFileSync(join(sdk, "test", name)));
   return name;

@@ -80,7 +80,8 @@ test("tenants whose months can't be written don't block others", async () => {
   await store("pays", 60, 2);
   await payFor("pays");
   await passOverAll();
-  // Refuse the 104 lines of the first 52 tenants. They are more than one page (100 lines).
+  // Make the database refuse the bill lines of the first 52 tenants. These are 104 lines, more than
+  // `closeMonths` reads at once (100).
   await pool.query("alter table billing_lines add constraint no_more check (user_id > 'pays052')");
   while ((await closeMonths(forge.ctx)) > 0);
   const lines = "select user_id, count(*) as n from billing_lines group by 1 order by 1";

@@ -43,9 +43,8 @@ test("when a job has failed on two workers, only counted strikes are taken back"
 
   await fail([shared]);
   // The failures of this job give neither worker a strike:
-  // - `shared`: of consecutive failures for one tenant, only the first counts, and this is the
-  //   second.
-  // - `bad`: it is the second worker on which the job fails, so the job is the likely cause.
+  // - `shared` has already failed for this tenant. Consecutive failures for one tenant count once.
+  // - `bad` is the second worker on which the job fails, so the job is the likely cause.
   await fail([shared, bad]);
   await succeed(good);
   for (const { user } of others) {
@@ -80,8 +79,8 @@ test.each(["error", "dead"])(
     await untilEnded(forge.user, job_id);
     await worker.heartbeat();
     expect(await status()).toBe("idle");
-    // Only the strike of that job was removed. The worker still has two, so a third one sets it to
-    // error.
+    // Only the strike for the job that also failed elsewhere was removed. The worker still has two
+    // strikes, so one more failure sets the worker to error.
     await fail([worker]);
     expect(await status()).toBe("error");
     await forge.endTest();

@@ -29,8 +29,8 @@ const open = async (api: ApiClient, lastEventId?: string): Promise<EventStream> 
 const ready = ({ events }: EventStream) => events.find(({ event }) => event === "ready");
 
 /**
- * Adds an event as the trigger of a job's row does. The row itself keeps its status: the scheduler corrects a status
- * that does not agree with the fleet, which would make another event.
+ * Adds the event of a status change without changing the job's row. The scheduler would correct a
+ * status that does not agree with the fleet, and this would add another event.
  */
 const ADD_EVENT = `
   insert into job_events (job_id, user_id, status, attempts)
@@ -97,8 +97,8 @@ test("a resumed stream misses nothing, not even late commits", async () => {
   const second = await open(user, lastId);
   expect(ready(second)?.data).toEqual({ resumed: true });
   expect(jobsOf(second)).toContainEqual([slow.job_id, "provisioning_worker"]);
-  // The second stream may repeat events of the first one. Apart from these, the late event must be
-  // its only job event.
+  // The second stream may repeat events of the first stream. Except for these, its only job event
+  // must be the late event.
   const known = new Set(first.events.map(({ id }) => id));
   const fresh = second.events.filter(({ event, id }) => event === "job" && !known.has(id));
   expect(fresh.map(({ data }) => [data.job_id, data.status])).toEqual([

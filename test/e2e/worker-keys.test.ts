@@ -99,7 +99,8 @@ test("a machine's key can't act for another machine", async () => {
     await response.arrayBuffer();
   }
 
-  // Heartbeats that the thief forges are refused, and do not block real ones at the same moment.
+  // The server rejects heartbeats for `victim` that are sent with the key of `thief`. They must not
+  // block the heartbeats that `victim` sends with its own key at the same moment.
   const beats = await Promise.allSettled(
     Array.from({ length: 20 }, (_, n) => (n % 2 ? asVictim : victim).heartbeat()),
   );
@@ -147,7 +148,7 @@ test("another machine with a key for any worker can't act on an attempt dispatch
     return (await apiOf(by).call("POST", "/worker/job_result", body)).status;
   };
   const stale = [409, 409, 409, 409];
-  // 404: the dataset is not stored in Forge.
+  // The request for the input gets a 404, because the job's dataset is not stored in Forge.
   const taken = [202, 404, 201, 201];
   const [token, other] = ["a".repeat(64), "b".repeat(64)];
 

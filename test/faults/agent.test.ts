@@ -17,7 +17,7 @@ const TIMEOUT_S = 20;
 const BLIP_S = 4;
 const gate = mkdtempSync(join(tmpdir(), "forge-gate-"));
 
-/** A handler that waits until the test has caused its fault. */
+/** A handler that waits until the test creates the file `go`. */
 const WAITING_AUDIT = `echo '::forge {"progress": 0.1}'
 while [ ! -e ${gate}/go ]; do sleep 0.05; done
 cp "$FORGE_INPUT_DATASET_URI" "$FORGE_OUTPUT_DIR/scored.jsonl"`;
@@ -109,5 +109,5 @@ test("exits when its key is revoked, and logs the reason", async () => {
   await waitFor("it to wait", () => isOffered(forge.ctx.pool, "keyless"));
   await forge.user.call("DELETE", `/api/auth/api-keys/${key_id}`);
   expect(await agent.exited).toBe(77);
-  expect(agent.lastWords()).toMatch(/the API key is refused/);
+  expect(agent.logTail()).toMatch(/the API key is refused/);
 });

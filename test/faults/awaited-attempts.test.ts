@@ -34,8 +34,8 @@ afterAll(async () => {
 });
 
 /**
- * The activity's statement that reads the attempt. While it waits for the lock, the process can't
- * answer Temporal.
+ * Finds the activity's statement that reads the attempt, while the statement waits for the test's
+ * lock. Until the statement ends, the activity can't answer Temporal.
  */
 const ITS_READ = `select from pg_stat_activity where datname = current_database()
   and wait_event_type = 'Lock' and query like '%as attempt_exists%'`;

@@ -1,6 +1,6 @@
 /**
- * The database's clock is set forward for a moment and then corrected. Forge must not give up the
- * export of any bill line because of that.
+ * The database's clock is set forward for a moment and then corrected. Forge must still export each
+ * bill line, and bill storage for its real duration.
  */
 
 import { waitFor } from "../../dev/stack/wait";
@@ -17,8 +17,8 @@ import { createTenant } from "../support/tenants";
 const KEY = "sk_test_not_a_real_key";
 const DAY_S = 86_400;
 /**
- * How far the clock is set ahead, in seconds. By this clock, the current month is over, and a new
- * line is older than 35 days, the maximum age that Stripe accepts.
+ * How far the clock is set ahead, in seconds. By the new clock, the current month is over, and a
+ * billing line that was written just before is older than 35 days, the maximum that Stripe accepts.
  */
 const FAR_S = 40 * DAY_S;
 let forge: Forge;
@@ -39,9 +39,7 @@ afterAll(async () => {
   await stripe?.stop();
 });
 
-/**
- * Sets the clock to a number of seconds after the right time, and waits until the step is recorded.
- */
+/** Sets the clock `byS` seconds ahead of the right time, and waits until the step is recorded. */
 async function setAndRecord(byS: number): Promise<void> {
   await setClock(byS);
   await waitFor("the step to be recorded", async () => {
@@ -88,8 +86,8 @@ describe("a line in doubt is not given up", () => {
 
   test("by a step during its claim", async () => {
     await addLine(forge, "meanwhile", IN_DOUBT);
-    // The claim of the line reads `jobs`, so its transaction begins and then waits for this lock.
-    // The clock is set while it waits.
+    // The statement that claims the line also reads the table `jobs`. So the transaction begins
+    // and then waits for this lock. The clock is set while the transaction waits.
     await withLock(forge, "lock table jobs in access exclusive mode", [], async () => {
       await untilServerWaits(forge, "as customer_id,");
       await setClock(2 * DAY_S);

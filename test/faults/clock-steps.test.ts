@@ -17,8 +17,8 @@ import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
 const DAY_S = 86_400;
 /**
- * Tolerance for a billed lifetime, in seconds. A process measures a step of the clock only when it
- * next checks the clock, so the measured length is inexact.
+ * Tolerance for a billed lifetime, in seconds. A process measures a step of the clock only at its
+ * next check of the clock, so the recorded size of the step is inexact.
  */
 const TOLERANCE_S = 1.5;
 /** Small steps of the clock are recorded only once they add up to more than this many seconds. */

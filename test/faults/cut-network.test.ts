@@ -12,9 +12,9 @@ const GRACE_S = 5;
  */
 const CUT_S = 3 * GRACE_S;
 /**
- * The job's time limit, in seconds. Longer than half a heartbeat time-out, because the monitor
- * notices the cut only after that time without requests. Until then, it enforces deadlines as
- * usual.
+ * The job's time limit, in seconds. The fleet monitor notices the cut only after half a heartbeat
+ * time-out without a request. Until then, it enforces deadlines as usual. So the time limit is
+ * longer than half a heartbeat time-out.
  */
 const JOB_S = TIMEOUT_S - 2;
 

@@ -106,9 +106,9 @@ test("a process that paused before it wrote bill and manifest does not overwrite
   const { ctx } = forge;
   const late = pausingStore(ctx.store);
   let writing: Promise<unknown> = Promise.resolve();
-  // This lock stops both the server and the test's own `finishJob` right before they write the bill,
-  // when both have found the job unfinished. After the release, the test's `finishJob` gets past the
-  // bill and pauses at the store. Meanwhile the server completes the job.
+  // Both the server and the test run `finishJob`. Each of the two calls reads the job as
+  // unfinished, and then waits for this lock before it writes the bill. After the lock is released,
+  // the server's call completes the job. The test's call pauses before it writes to the store.
   const jobId = await withLock(forge, "lock table billing_records in share mode", [], async () => {
     const { job_id: id } = await forge.user.submit("deploy", { checkpoint_id: "ckpt" });
     const ended = "select from attempts where job_id = $1 and state = 'ended'";

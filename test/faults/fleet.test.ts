@@ -67,7 +67,7 @@ test("a fleet of crashing, silent, unresponsive, lying and repeating workers end
     if (cancelled) expect(end).toBe("cancelled");
     else expect(["completed", "worker_lost"]).toContain(end);
   }
-  // Enough workers are reliable that most jobs complete within three attempts.
+  // The fleet has enough reliable workers: most of the jobs complete within three attempts.
   expect(ends.completed).toBeGreaterThan(JOBS * 0.75);
   expect(fleet.tally.crashes).toBeGreaterThan(0);
   expect(fleet.tally.refused).toBeGreaterThan(0);

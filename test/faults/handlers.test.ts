@@ -1,4 +1,4 @@
-/** Faults of a running handler, and of the agent's deliveries. */
+/** Faults of a running handler, and faults while the agent delivers a result. */
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -20,7 +20,7 @@ const AWAY_S = process.env.TEST_SLOW ? 60 : 2 * TIMEOUT_S;
 let forge: Forge;
 const gate = mkdtempSync(join(tmpdir(), "forge-gate-"));
 
-/** A shell loop that waits for a file of the test. */
+/** Shell code that waits until the test creates the file `name`. */
 const WAIT = (name: string): string => `while [ ! -e ${gate}/${name} ]; do sleep 0.05; done\n`;
 
 const HANDLERS = {
@@ -141,7 +141,8 @@ test("a cancel ends the whole process group within the grace period; log and usa
   const started = performance.now();
   await forge.user.post(`/api/jobs/${job_id}/cancel`, {});
   const job = await untilEnded(forge.user, job_id);
-  // The limit is shorter than 15 s, after which the control plane ends the job without the agent.
+  // The control plane ends a cancelled job without the agent after 15 s (FORGE_CANCEL_GRACE_S). The
+  // job ended earlier, so the agent ended it.
   expect(performance.now() - started).toBeLessThan(14_000);
   expect(job).toMatchObject({ status: "failed", error_code: "cancelled", attempts: 1 });
   expect(pids.map(Number).filter(isRunning)).toEqual([]);
@@ -163,7 +164,7 @@ test("a second SIGTERM aborts the job, which returns to the queue at once", asyn
   const agent = forge.stack.agents.get("box");
   agent?.signal("SIGTERM");
   await waitFor("it to drain", () =>
-    /stopping after the running jobs/.test(agent?.lastWords() ?? ""),
+    /stopping after the running jobs/.test(agent?.logTail() ?? ""),
   );
   expect(agent?.alive).toBe(true);
   agent?.signal("SIGTERM");
@@ -216,7 +217,7 @@ slowTest("an undelivered result survives a restart of its agent", async () => {
     await lock.query("select from jobs where job_id = $1 for update", [jobId]);
     go();
     await waitFor("the result to be refused", () =>
-      /result not delivered yet/.test(agent?.lastWords() ?? ""),
+      /result not delivered yet/.test(agent?.logTail() ?? ""),
     );
     await agent?.kill();
     await lock.query("rollback");
@@ -234,7 +235,7 @@ test("the store is unavailable during the upload: the upload continues when it i
   writeFileSync(uploads, "in the way");
   go();
   const agent = forge.stack.agents.get("box");
-  await waitFor("the upload to fail", () => /HTTP 503/.test(agent?.lastWords() ?? ""));
+  await waitFor("the upload to fail", () => /HTTP 503/.test(agent?.logTail() ?? ""));
   expect(await forge.user.job(jobId)).toMatchObject({ status: "running" });
   rmSync(uploads);
   expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed", attempts: 1 });

@@ -30,7 +30,7 @@ afterAll(async () => {
 
 type Submission = { status: number; body: { job_id: string } } | undefined;
 
-/** One submission with the key. Undefined if the connection broke. */
+/** Submits a job with this idempotency key. @returns undefined if the connection broke. */
 const submit = async (key: string, url = forge.stack.apiUrl): Promise<Submission> =>
   await new ApiClient(url, forge.stack.keys.userKey)
     .call<{ job_id: string }>("POST", "/api/jobs/audit", AUDIT, { "idempotency-key": key })

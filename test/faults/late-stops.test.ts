@@ -1,6 +1,6 @@
 /**
- * Processes that pause while they write the files of a stopped deployment, and continue after the
- * database lost the stop.
+ * Processes that pause while they write the files of a stopped deployment. When they continue, the
+ * database has been restored to a state in which the deployment was not stopped.
  */
 
 import { json } from "node:stream/consumers";
@@ -50,7 +50,10 @@ async function stopped(workerId: string) {
   return { id, jobId, loseStop };
 }
 
-/** Starts `lookAfter` with a store that pauses before its first write. Returns once it has paused. */
+/**
+ * Starts the activity `lookAfterDeployment`. Returns as soon as the activity pauses before its
+ * first write to the store.
+ */
 async function lateLook(id: string) {
   const late = pausingStore(forge.ctx.store);
   const looking = lookAfter(late.store, id);

@@ -370,8 +370,8 @@ slowTestAlone(
     const { worker, job, id, input } = await running("gpu-10");
     const { pool, store } = forge.ctx;
     expect((await worker.complete(job, { metrics: { gpu_hours: 1 } })).status).toBe(200);
-    // Simulates a paused sweeper: it has read this end of the job, and the database has then lost
-    // the end.
+    // Simulates a sweeper that paused after it had read the end of the job. Meanwhile, the database
+    // has lost this end. `old` stands for what the sweeper read.
     const old = { job_id: id, ended_at: "2026-01-01 00:00:00+00" };
     expect(await hasSameEnd(pool, old)).toBe(false);
     await markSwept(pool, old);

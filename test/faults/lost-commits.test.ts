@@ -6,7 +6,7 @@ import { type Forge, startForge } from "../support/forge";
 
 let forge: Forge;
 let proxy: FaultyProxy;
-/** A server that reaches Postgres through the proxy. */
+/** The URL of a server that reaches Postgres through the proxy. */
 let url: string;
 
 beforeAll(async () => {
@@ -72,7 +72,8 @@ test("a dataset keeps its files if the answer of its commit is lost", async () =
   const again = await upload();
   expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([201, "true"]);
   const { dataset_id: id } = (await again.json()) as { dataset_id: string };
-  // The second upload removes its own row and files.
+  // The second upload returned the dataset of the first upload. So the server removes the row and
+  // the files that the second upload created.
   const rows = "select from artifacts where registered_at is null";
   await waitFor("its own row to go", async () => (await all(forge.ctx.pool, rows)).length === 0);
   const files = (await forge.ctx.store.list(`${RAW_DATASET.directory}/`)).map(({ path }) => path);

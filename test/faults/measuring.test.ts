@@ -174,8 +174,8 @@ slowTest(
     const counting = () => readersOf(server.pid).length > 0;
     await waitFor("counting to begin", counting, { everyMs: 5 });
     server.signal("SIGSTOP");
-    // Freeze the server for longer than the reading of the file may take. Frozen time must not
-    // count.
+    // Freeze the server for longer than the time limit for reading the file. The time during which
+    // the server is frozen must not count towards this limit.
     await sleep(1_000 + LARGE.length / 10_000 + 2_000);
     server.signal("SIGCONT");
     await expectRows(forge, id, ROWS);

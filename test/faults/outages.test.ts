@@ -44,7 +44,7 @@ slowTest(
     await forge.stack.startTemporal();
     await forge.stack.startServer();
     const said = (what: string): boolean =>
-      forge.servers().some((server) => server.lastWords(400).includes(what));
+      forge.servers().some((server) => server.logTail(400).includes(what));
     await waitFor("the refusal to be logged", () => said("outbox entry not delivered"));
     expect(await answerToLargeStart()).toMatch(/RESOURCE_EXHAUSTED/);
     const dispatched = await worker.take();
@@ -133,8 +133,8 @@ describe.each(oneFormOf(TEMPORAL_OUTAGES))("with Temporal %s", (_how, away, back
   test("a worker that dies meanwhile loses its job, which continues when Temporal is back", async () => {
     const mortal = await forge.worker("mortal");
     // `worker`, which all tests use, must not get the first attempt. It polled recently, so it
-    // could be assigned the job. Register it again: it then gets a job only when it polls, which it
-    // does for the second attempt.
+    // could be assigned the job. Register it again: with FORGE_OFFER_S=0, as in this test, it then
+    // gets no job before it polls for the second attempt.
     await worker.register();
     const { job_id } = await forge.user.submit("audit", AUDIT);
     expect(await mortal.take()).toMatchObject({ job_id });
@@ -193,8 +193,9 @@ describe.each(oneFormOf(POSTGRES_OUTAGES))("with Postgres %s", (_how, away, back
     await waitFor("the server to be ready", async () => {
       return (await fetch(`${forge.stack.apiUrl}/readyz`)).ok;
     });
-    // No worker may be marked dead because of the database outage. Wait for one run of the monitor
-    // only: on a busy machine, several would take longer than the heartbeat time-out.
+    // No worker may be marked dead because of the database outage. Wait for only one run of the
+    // monitor. On a busy machine, several runs would take longer than the heartbeat time-out, and
+    // the worker, which sends no heartbeats here, would be marked dead for that reason.
     await untilMonitorLooks();
     const { status } = await forge.user.get<{ status: string }>(`/api/workers/${worker.id}`);
     expect(status).toBe("busy");

@@ -10,12 +10,12 @@ import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import {
   BYO_DATA,
-  Crew,
   startPipeline,
   statusesOf,
   stepOf,
   URI,
   untilPipeline,
+  WorkerPool,
 } from "../support/pipelines";
 import { runDuringKills } from "../support/pipelines-during-kills";
 import { refuse } from "../support/refusals";
@@ -45,8 +45,8 @@ beforeAll(async () => {
 });
 
 /**
- * Stops the test's deployments. Otherwise Forge would place them again when their worker is dead,
- * with jobs that take workers of the next test.
+ * Stops the test's deployments. Otherwise, when their worker is dead, Forge would place them again
+ * on workers of the next test.
  */
 afterEach(async () => {
   await stopAll(forge.user);
@@ -58,7 +58,7 @@ afterAll(async () => {
 });
 
 test("while Temporal is unavailable a pipeline is accepted, approved and cancelled; its workflow follows when Temporal is back", async () => {
-  const crew = await new Crew(forge).start(1, "first");
+  const crew = await new WorkerPool(forge).start(1, "first");
   const waiting = await startPipeline(forge.user, { ...BYO_DATA, approvals: ["audit"] });
   const doomed = await startPipeline(forge.user, { ...BYO_DATA, approvals: ["audit"] });
   for (const id of [waiting, doomed]) await untilPipeline(forge.user, id, ["waiting_approval"]);
@@ -201,7 +201,7 @@ slowTest(
 slowTest(
   "a pipeline still ends after many concurrent resumes, cancels and approvals",
   async () => {
-    const crew = await new Crew(forge).start(2, "calm");
+    const crew = await new WorkerPool(forge).start(2, "calm");
     const ids = await Promise.all(
       Array.from({ length: AT_ONCE }, () =>
         startPipeline(forge.user, { ...BYO_DATA, approvals: ["distill", "train"] }),
@@ -252,7 +252,8 @@ test("a gate verdict of an ended run writes nothing into the next run", async ()
       );
       return waiting.length > 0;
     });
-    // Resume the pipeline with another gate while the verdict waits.
+    // Resume the pipeline with another gate condition. Meanwhile, the transaction that writes the
+    // first gate's verdict waits for the locks.
     await openRun(db, id, null);
     await replaceGate(db, id, "a", "quality.clarity_mean > 0.4");
     await reevaluateGate(db, id, "a");

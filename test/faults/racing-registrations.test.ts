@@ -15,8 +15,8 @@ import { type DispatchedJob, TestWorker } from "../support/test-worker";
 const WORKERS = 8;
 const ROUNDS = process.env.TEST_SLOW ? 15 : 2;
 /**
- * The maximum number of rounds until a dispatch overtakes a registration. In some rounds, none
- * does, because the server is frozen a moment too late.
+ * The maximum number of rounds. The test repeats rounds until a dispatch overtakes a registration.
+ * A round can miss this, because the server is frozen a moment too late.
  */
 const MAX_ROUNDS = 15;
 const GPU = { name: "NVIDIA A100 80GB", memory_gb: 80 };
@@ -143,13 +143,13 @@ const OVERTAKEN =
 
 test("a worker registers again while its job is dispatched: the job ends, and no hours are negative or lost", async () => {
   const ids: string[] = [];
-  // Whether a registration began before a dispatch and ended the attempt after it.
+  // Whether a registration began before a dispatch, but ended the attempt only after the dispatch.
   const isOvertaken = async (): Promise<boolean> =>
     (await all(forge.ctx.pool, OVERTAKEN)).length > 0;
   for (let n = 0; n < ROUNDS || (n < MAX_ROUNDS && !(await isOvertaken())); n++) {
     ids.push(...(await race(n)));
   }
-  // Also waits until the bill lines of all ended jobs are written.
+  // `proveInvariants` also waits until the bill lines of all ended jobs are written.
   await forge.proveInvariants();
   const rows = await all<Hours & Record<string, unknown>>(
     forge.ctx.pool,

@@ -41,8 +41,8 @@ slowTest(
     const started = await Promise.all([start(), start(), start()]);
     expect(started.filter((isFirst) => isFirst)).toHaveLength(1);
     const { runId } = await workflowOf(forge, job_id).describe();
-    // The courier delivers the start and the outcome later. Both deliveries must find this workflow
-    // and start no other.
+    // The outbox entries of the job's start and outcome are delivered later. Both deliveries must
+    // find this workflow and start no other.
     await worker.complete(await worker.take());
     expect((await untilEnded(forge.user, job_id)).status).toBe("completed");
     await untilDelivered(forge, job_id);
@@ -80,7 +80,9 @@ test("a workflow terminated after the result, before Temporal knows of it, is re
  * Terminates a job's workflow while the job's last write waits for a lock. The write then ends the
  * job without its workflow. Another run of the workflow must end with the job's status.
  *
- * @param untilWrites waits until the workflow's activity does this write.
+ * @param report sends the result of the attempt.
+ * @param untilWrites called after `report`. A test that needs a retry of the last write waits for
+ *   the retry in this function.
  */
 async function isTerminatedWhileItEnds(
   report: (dispatched: DispatchedJob) => Promise<unknown>,
@@ -140,7 +142,7 @@ test("a cancel in the Temporal UI does not lose a job whose result is accepted",
     await workflowOf(forge, job_id).cancel();
     const logged = `"job_id":"${job_id}","answer":"finalising","msg":"cancelled through Temporal"`;
     await waitFor("the cancel to be logged", () =>
-      forge.servers().some((server) => server.lastWords(100).includes(logged)),
+      forge.servers().some((server) => server.logTail(100).includes(logged)),
     );
   });
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 1 });
@@ -406,8 +408,8 @@ async function startElsewhere(jobId: string, queue: string): Promise<void> {
 test("workflows of another Forge in the same namespace are left alone", async () => {
   const foreign = "job_of_another_forge";
   await startElsewhere(foreign, "another-forge");
-  // Terminate and wait for two workflows of this Forge. Once the reconciler has started them again,
-  // it has also seen the foreign workflow.
+  // Terminate two workflows of this Forge, one after the other, and wait until the reconciler has
+  // started each again. By then, it has also seen the foreign workflow.
   for (let look = 0; look < 2; look++) {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const dispatched = await worker.take();

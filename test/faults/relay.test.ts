@@ -10,8 +10,8 @@ import type { TestWorker } from "../support/test-worker";
  */
 const LEASE_S = 60;
 /**
- * The number of workers. Together they complete more jobs than the 20 calls to Temporal that a
- * process makes at once.
+ * The number of workers. Together they complete more jobs than a process can deliver at once: it
+ * makes at most 20 concurrent calls to Temporal.
  */
 const WORKERS = 4;
 const JOBS_EACH = 7;

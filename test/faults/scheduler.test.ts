@@ -9,9 +9,9 @@ import { countWaiting, untilServerWaits, withLock } from "../support/locks";
 import { type DispatchedJob, TestWorker } from "../support/test-worker";
 
 /**
- * If a matcher (a process that runs a pass of the scheduler) freezes, Postgres ends the pass's
- * transaction within this time. Passes have a time-out of their own, because the 30 s of the
- * connection pool would be too long.
+ * After a process has frozen during a pass of the scheduler, another process must assign a job
+ * within this time. Postgres ends the frozen pass's transaction after 2 s (FROZEN_MS). With the
+ * connection pool's time-out, this would take 30 s.
  */
 const ASSIGNED_WITHIN_S = 10;
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
   forge = await startForge({}, { own: ["server"] });
 });
 
-// Also makes the workers of the last test unavailable.
+// `endTest` also makes this test's workers unavailable: they must not get the next test's jobs.
 afterEach(async () => {
   await forge.endTest();
 });
@@ -30,7 +30,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** The lock id of services/fleet/assignment-sql.ts. */
+/** Takes the matcher's lock. The id is that of MATCHER_LOCK in services/fleet/assignment-sql.ts. */
 const LOCK_MATCHER = "select pg_advisory_xact_lock(7263002)";
 
 const countMatchersWaiting = async (): Promise<number> => {
@@ -108,7 +108,10 @@ test("a job that is submitted while another process holds the lock is assigned a
   expect(quantile(waitedMs, 0.5)).toBeLessThan(WITHIN_MS);
 }, 60_000);
 
-/** SQL: assigns a job, like another process. The test runs it in a transaction that stays open. */
+/**
+ * An SQL statement that assigns a job, as another server process would. The test runs the statement
+ * in a transaction, and commits the transaction later.
+ */
 const ASSIGN = `with job as (update jobs set status = 'assigned', worker_id = $2 where job_id = $1),
   attempt as (update attempts set state = 'assigned', worker_id = $2, assigned_at = now() where job_id = $1)
   update workers set status = 'busy' where worker_id = $2`;
@@ -186,7 +189,7 @@ test("a frozen process that holds the matcher's lock does not block assignment",
   const here = await forge.worker("here");
   await here.complete(await here.take(ASSIGNED_WITHIN_S));
   frozen.signal("SIGCONT");
-  // The poll ends: by now, its wait for the database has timed out.
+  // `poll` ends now, because its call to the database timed out while its process was frozen.
   await poll;
   const again = new TestWorker(new ApiClient(stack.apiUrl, stack.keys.workerKey), "there");
   await again.complete(await again.take());
@@ -207,7 +210,8 @@ test("a frozen process that holds a queued job does not keep others from being a
     expect(taken.job.job_id).toBe(other.job_id);
     await taken.worker.complete(taken.job);
   });
-  // The other worker's poll gets the job if it still waits when the row is free.
+  // The poll of the other worker may end before the lock is released. Otherwise it gets the locked
+  // job.
   const answered = (await Promise.allSettled(polls)).flatMap((poll) =>
     poll.status === "fulfilled" ? [poll.value] : [],
   );
@@ -237,8 +241,8 @@ test("a frozen process that holds an idle worker does not keep a job from anothe
 }, 60_000);
 
 /**
- * Long enough for several passes: each sweep of the server starts one, which waits LOCKED_MS for a
- * locked row.
+ * How long the poll waits, in seconds. This is enough for several passes of the scheduler: each
+ * sweep starts a pass, and a pass waits up to LOCKED_MS for a locked row.
  */
 const SEVERAL_SWEEPS_S = 10;
 

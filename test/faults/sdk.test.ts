@@ -49,10 +49,12 @@ afterAll(async () => {
 const CLIENTS = Object.keys(RUNNERS);
 
 /**
- * Each combination is a client and a function that returns the fault for step n. `npm run
- * test:slow` has one for each client and each fault: every step meets that fault. Other runs have
- * one for each of DIFFERENT_CLIENTS: its steps meet the faults in turn, and each client begins with
- * another fault. `eachOnceWith` replaces one fault.
+ * Each combination is a client and a function that returns the fault for step n:
+ * - In `npm run test:slow`, each client is combined with each fault, and every step has that fault.
+ * - Otherwise, there is one combination for each of DIFFERENT_CLIENTS. The steps have the faults in
+ *   turn, and each client begins with a different fault.
+ *
+ * `eachOnceWith` replaces the fault "silent" in uploads.
  */
 const COMBINATIONS: [string, (n: number) => Fault][] = process.env.TEST_SLOW
   ? FAULTS.flatMap((fault) =>

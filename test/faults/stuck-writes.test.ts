@@ -91,7 +91,8 @@ test("a stuck write is shown to its user, in the invariants and to the operator,
 
   await allow();
   expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed", stuck: null });
-  // The list shows the stuck write until the write's last try has returned.
+  // The job ends before its activity returns. The list shows the stuck write until the activity has
+  // returned.
   await waitFor("nothing to be stuck", async () => {
     return (await runForgeServer(forge, "jobs", "stuck")).code === 0;
   });
@@ -344,7 +345,7 @@ describe("a write with many tries", () => {
       "select error from stuck_writes where workflow_id = $1",
       [workflowId],
     );
-  /** Runs `work` like an activity of Temporal's worker. */
+  /** Runs `work` like an activity, through the interceptor that records stuck writes. */
   const run = (work: () => Promise<unknown>): Promise<unknown> => {
     const { inbound } = recordStuckWrites(forge.ctx)({ info } as unknown as ActivityContext);
     if (!inbound?.execute) throw new Error("the interceptor is missing");

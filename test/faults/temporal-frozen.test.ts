@@ -41,7 +41,7 @@ slowTest(
     await waitFor("Temporal's index", async () => (await countOpen()) === 0);
     await forge.stack.startServer();
     const hasBegun = () =>
-      forge.servers().some((server) => server.lastWords(400).includes("its workflow is gone"));
+      forge.servers().some((server) => server.logTail(400).includes("its workflow is gone"));
     await waitFor("the reconciler to begin", hasBegun, { everyMs: 5, timeoutMs: 60_000 });
     const temporal = forge.own("temporal");
     temporal.signal("SIGSTOP");

@@ -23,7 +23,8 @@ let forge: Forge;
 beforeAll(async () => {
   forge = await startForge(
     {
-      // Long enough that the reconciler does nothing: only the courier repairs.
+      // Long enough that the reconciler does nothing: only the delivery of outbox entries repairs
+      // workflows.
       FORGE_RECONCILE_AFTER_S: "600",
       FORGE_BILL_OUTCOMES: "cancelled,timeout,failed",
       FORGE_HEARTBEAT_TIMEOUT_S: "600",

@@ -51,7 +51,7 @@ test("a frozen process that locks a worker's row blocks neither other workers' h
   const [refused, submitted] = await withLock(forge, row, [], async () => {
     const heartbeats = [stuck.heartbeat(), idle.heartbeat()] as const;
     const refusal = heartbeats[0].catch((error: unknown) => error);
-    // The second worker's heartbeat must not wait until the first one's statement times out.
+    // The heartbeat of `idle` must not wait while Forge retries the heartbeat of `stuck`.
     expect((await heartbeats[1]).status).toBe("idle");
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const job = await poll;
@@ -71,7 +71,8 @@ test("a heartbeat whose worker's row is locked for a moment is recorded after th
   let heartbeat: Promise<{ status: string }> | undefined;
   await withLock(forge, row, [], async () => {
     heartbeat = worker.heartbeat({ gpu: { util: 77, mem_used: 0, mem_total: 0 } });
-    // Once this later heartbeat is answered, the first one is already in a batch.
+    // The server records heartbeats in batches. When it answers this later heartbeat, a batch has
+    // already skipped the first heartbeat because of the lock.
     await other.heartbeat();
   });
   expect(await heartbeat).toMatchObject({ status: "idle" });

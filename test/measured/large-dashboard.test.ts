@@ -21,8 +21,9 @@ const MUCH: Amounts = { jobs: 100_000, workers: 1_000, logBytes: 64 * MIB, linea
 const ROUNDS = 9;
 const MAX_RATIO = 2;
 /**
- * The duration of three frames. A median that is not longer passes at any ratio: measured times are
- * multiples of a frame, so the ratio of two such short times means nothing.
+ * The duration of three frames, in ms. An action whose median is at most this long always passes,
+ * even if the ratio is greater than MAX_RATIO. Measured times are multiples of a frame, so the
+ * ratio of two such short times means nothing.
  */
 const UNNOTICED_MS = 50;
 

@@ -1,6 +1,6 @@
 /**
- * Ten million archived jobs. Needs 25 GB in the folder of temporary files, and a Postgres of its own,
- * because a database of this size would slow down other tests.
+ * Ten million archived jobs. Needs 25 GB in the folder of temporary files. Uses a Postgres of its
+ * own, because a database of this size would slow down other tests.
  */
 import type pg from "pg";
 import { waitFor } from "../../dev/stack/wait";
@@ -40,7 +40,9 @@ test(
     const { stack } = servers;
     const perJob = new BlocksPerJob(servers, pool);
     for (const tenant of TENANTS) await ensureUser(pool, tenant, tenant);
-    // Both measurements follow an ANALYZE of few jobs, because plans for few rows read whole tables.
+    // This first measurement only inserts some jobs for the ANALYZE. `empty` and `full` then have
+    // the same query plans, because both are measured after an ANALYZE of a small table `jobs`.
+    // Postgres reads a small table as a whole.
     await perJob.measure();
     await pool.query("vacuum analyze");
     const empty = await perJob.measure();
@@ -61,7 +63,7 @@ test(
       counts: await blocksOf(() => countJobs(pool, tenant, TWO_DAYS_AGO)),
     };
     process.stderr.write(`blocks: ${JSON.stringify({ empty, full, reads })}\n`);
-    // A job reads the archive only to show its own state.
+    // While a job runs, servers read the archive only for the state of that job.
     expect(full).toBeLessThan(1.3 * empty);
     // For each of its 51 rows, a page also looks for a bill and for an artifact.
     expect(reads.page).toBeLessThan(51 * 12);
@@ -84,7 +86,7 @@ test(
   40 * MINUTE_MS,
 );
 
-/** The tenant has 576 jobs that ended since then. */
+/** More than 500 archived jobs of each tenant ended after this time. */
 const TWO_DAYS_AGO = new Date(Date.now() - 2 * 24 * 60 * MINUTE_MS).toISOString();
 const MIDDLE = { createdUs: (Date.now() - 100 * 24 * 60 * MINUTE_MS) * 1_000, id: "job_" };
 

@@ -107,7 +107,7 @@ const holdRow: Hold = (jobId, work) =>
 
 /**
  * Delays the assignment itself, by a trigger that sleeps. A lock on the job's row would not delay
- * it, because a pass of the scheduler does not wait for a lock that long.
+ * the assignment for long enough, because a pass of the scheduler waits only briefly for a lock.
  */
 const slowDown: Hold = async (_jobId, work) => {
   const { pool } = forge.ctx;
@@ -129,10 +129,13 @@ const slowDown: Hold = async (_jobId, work) => {
 };
 
 /**
- * The transactions that are in flight while the clock is set. Each function returns a prepared
- * job's id and two functions: `hold` keeps the transaction in flight, and `begin` returns the
- * worker for the job. A dispatch starts when the worker polls. An assignment starts when `begin`
- * registers the worker.
+ * The transactions that are in flight while the clock is set. Each function submits a job and
+ * returns:
+ * - `jobId`: the job's id,
+ * - `hold`: a function that keeps the transaction in flight,
+ * - `begin`: a function that returns the worker for the job.
+ *
+ * A dispatch starts when the worker polls. An assignment starts when `begin` registers the worker.
  */
 const IN_FLIGHT = {
   async dispatch(id: string) {

@@ -1,6 +1,6 @@
 /**
- * Recording a step of the clock locks rows that requests of workers and the scheduler also lock.
- * These transactions must not deadlock.
+ * The transaction that records a step of the clock, the requests of workers and the scheduler all
+ * lock the same rows. Their transactions must not deadlock.
  */
 
 import { lockSteps } from "../../platform/postgres/clock";

@@ -60,13 +60,13 @@ class Process {
   /** Advances the process's monotonic time, and checks the clock. */
   async lives(s: number): Promise<void> {
     this.aheadS += s;
-    await this.watch.look();
+    await this.watch.check();
   }
 }
 
 async function start(count: number): Promise<Process[]> {
   const processes = Array.from({ length: count }, () => new Process());
-  for (const { watch } of processes) await watch.look();
+  for (const { watch } of processes) await watch.check();
   return processes;
 }
 
@@ -89,7 +89,7 @@ async function pass(minutes: number, processes: Process[]): Promise<void> {
 
 test("a step that many processes see is recorded once", async () => {
   const processes = await start(3);
-  const lookAtOnce = () => Promise.all(processes.map(({ watch }) => watch.look()));
+  const lookAtOnce = () => Promise.all(processes.map(({ watch }) => watch.check()));
   const recorded = await recordedBy(async () => {
     for (const byS of [DAY_S, -DAY_S]) {
       await step(byS);
@@ -105,7 +105,7 @@ test.each([4, -4])("small steps of %i s add up until they are detected", async (
   const recorded = await recordedBy(async () => {
     for (let n = 0; n < 8; n++) {
       await step(byS);
-      for (const { watch } of processes) await watch.look();
+      for (const { watch } of processes) await watch.check();
     }
   });
   expect(recorded).toEqual(Array(4).fill(2 * byS));
@@ -116,12 +116,12 @@ test("a process whose own time stopped records no step while another process kep
   const { revision } = stands.watch;
   const recorded = await recordedBy(async () => {
     await pass(60, [runs]);
-    await stands.watch.look();
+    await stands.watch.check();
     await pass(1, [runs, stands]);
   });
   expect(recorded).toEqual([]);
-  // `stands` can't tell for how long its monotonic time was stopped. So its next check of the clock
-  // increases `revision`, as if the clock had been set.
+  // The process `stands` can't know how long its monotonic time was stopped. So its next check of
+  // the clock increases `revision`, as if the clock had been set.
   expect(stands.watch.revision).toBeGreaterThan(revision);
 });
 
@@ -158,7 +158,7 @@ test("pauses that are too short to be a step don't add up to one while another p
     for (let n = 0; n < 5; n++) {
       await step(4);
       await runs.lives(4);
-      await pauses.watch.look();
+      await pauses.watch.check();
     }
   });
   expect(recorded).toEqual([]);
@@ -170,7 +170,7 @@ test("a process that started meanwhile can't rule out a step, nor can one that h
   const recorded = await recordedBy(async () => {
     await step(3_600);
     await start(1);
-    await seeing.watch.look();
+    await seeing.watch.check();
   });
   expect(recorded).toEqual([3_600]);
 });
@@ -180,13 +180,13 @@ test("a step back while all processes are down is recorded once at their start, 
   await pass(60, [gone]);
   await step(-1_800);
   const processes = [new Process(), new Process()];
-  const back = await recordedBy(() => Promise.all(processes.map(({ watch }) => watch.look())));
+  const back = await recordedBy(() => Promise.all(processes.map(({ watch }) => watch.check())));
   expect(back).toHaveLength(1);
   expect(Math.abs((back[0] ?? 0) + 1_800)).toBeLessThan(5);
   const [seeing] = processes as [Process, Process];
   const recorded = await recordedBy(async () => {
     await step(1_800);
-    await seeing.watch.look();
+    await seeing.watch.check();
   });
   expect(recorded).toEqual([1_800]);
 });
@@ -205,8 +205,8 @@ test("a transaction is retried if the clock was set right before it and the step
 });
 
 /**
- * A pool for one process. After `freezeNext`, the next connection that takes the lock of clock
- * steps freezes until `goOn`.
+ * A connection pool for one process. After a call of `freezeNext`, the next connection that
+ * acquires the lock for clock steps freezes: it runs no further statement until `goOn` is called.
  */
 function freezing(pool: pg.Pool) {
   let isAsked = false;
@@ -254,20 +254,20 @@ function freezing(pool: pg.Pool) {
 test("the transaction of a process that freezes while it records a step is ended, and another process records it", async () => {
   const { pool, frozen, freezeNext, goOn } = freezing(forge.ctx.pool);
   const [holder, other] = [new Process(pool), new Process()];
-  for (const { watch } of [holder, other]) await watch.look();
+  for (const { watch } of [holder, other]) await watch.check();
   const recorded = await recordedBy(async () => {
     await step(DAY_S);
     freezeNext();
-    const look = holder.watch.look().then(
+    const look = holder.watch.check().then(
       () => "looked",
       () => "ended",
     );
     await frozen;
-    await other.watch.look();
+    await other.watch.check();
     goOn();
     expect(await look).toBe("ended");
     // The process continues as if it had not been frozen.
-    await holder.watch.look();
+    await holder.watch.check();
   });
   expect(recorded).toEqual([DAY_S]);
 });

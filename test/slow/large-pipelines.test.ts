@@ -58,8 +58,8 @@ test("two hundred steps, a hundred of them at once, fit one history", async () =
     100,
     wide.map((each) => each.name),
   );
-  // 99 more steps, in nine parallel chains. Each step needs the step nine before it. The first nine
-  // need `first`.
+  // 99 more steps, in nine parallel chains. Step n depends on step n - 9. The first nine of these
+  // steps depend on `first`.
   const layers = Array.from({ length: 99 }, (_, n) => step(101 + n, [name(Math.max(100, 92 + n))]));
   const id = await startPipeline(forge.user, { steps: [...wide, first, ...layers] });
   const done = await untilPipeline(forge.user, id, ["completed", "failed"], 120_000);

@@ -41,8 +41,9 @@ test("a server of the last release under load gives no internal error while toda
     await stack.server?.stop();
     stack.release = today;
     await stack.startServer();
-    // The load's workers have stopped, but their last results count as polls for a while. Without
-    // this update, Forge would still assign jobs to them.
+    // The load's workers have stopped. But Forge may still assign a job to a worker for some
+    // seconds after the worker's last result. Make these workers unavailable, so that the worker of
+    // `runJob` gets the job.
     await execute(pool, "update workers set available_until = null");
     expect(await runJob(stack, "of-today")).toBe("completed");
     const open = "select job_id, status from jobs where status not in ('completed', 'failed')";

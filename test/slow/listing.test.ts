@@ -39,8 +39,9 @@ async function sql(text: string, values: unknown[] = []): Promise<void> {
 }
 
 /**
- * Inserts jobs as a tenant has them after years of use: one per minute. One in 200 has not ended. Of the others, the
- * older half is archived.
+ * Inserts `count` jobs, like those of a tenant after years of use. The jobs were created one minute
+ * apart. Every 200th job is unfinished. All other jobs have ended, and the older half of these is
+ * archived.
  */
 async function fill(userId: string, count: number): Promise<void> {
   await sql(
@@ -91,8 +92,8 @@ test.each([
   ],
 ] as const)("%s are read from indexes in order", async (_what, userId, filter, after, indexes) => {
   const plan = await planOf(userId, filter, after);
-  // What the limit reads. A sort there would read all rows. A sort above the limit is allowed, because it sorts only
-  // one page.
+  // The part of the plan below the Limit node. A sort in this part would read all rows. A sort
+  // above the Limit node is allowed, because it sorts only one page.
   const [limited = ""] = plan.slice(plan.indexOf("Limit")).split("SubPlan");
   const scans = [...limited.matchAll(/(?:Scan using|Seq Scan on) (\w*jobs\w*)/g)];
   expect(scans.map(([, name]) => name)).toEqual(indexes);

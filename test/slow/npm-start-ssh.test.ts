@@ -1,6 +1,7 @@
 /**
- * `npm start` without settings sets up a machine over SSH as a worker. It signs in with the keys in
- * `~/.ssh` of the user who runs it, and sends its own agent and handlers to the machine.
+ * Tests that `npm start` without settings can set up a machine over SSH as a worker. `npm start`
+ * signs in with the SSH keys of the user who runs it (`~/.ssh`), and sends its own agent and
+ * handlers to the machine.
  */
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

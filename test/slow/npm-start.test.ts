@@ -101,8 +101,8 @@ test("SIGTERM to the server answers waiting polls, and the server is restarted",
       body: JSON.stringify(body),
     });
   await post("/worker/register", { worker_id: "w", gpu: { name: "cpu", memory_gb: 0 } });
-  // A worker has only one waiting poll: its second poll ends its first one. So once one of the two
-  // is answered, the other is waiting.
+  // A worker can have only one waiting poll: a new poll ends the older one with an empty response.
+  // So after the race below, one poll has been answered and the other one is waiting.
   const polls = [1, 2].map(async () => {
     const answer = await post("/worker/next_job", { worker_id: "w", wait_seconds: 50 });
     return await answer.json();

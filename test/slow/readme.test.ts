@@ -5,15 +5,15 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { checkoutRoot } from "../../dev/stack/paths";
 import { type Forge, startForge } from "../support/forge";
-import { Crew } from "../support/pipelines";
+import { WorkerPool } from "../support/pipelines";
 
 let forge: Forge;
-let crew: Crew | undefined;
+let crew: WorkerPool | undefined;
 const folder = mkdtempSync(join(tmpdir(), "forge-readme-"));
 
 beforeAll(async () => {
   forge = await startForge();
-  crew = await new Crew(forge).start(2);
+  crew = await new WorkerPool(forge).start(2);
 });
 
 afterAll(async () => {

@@ -6,14 +6,19 @@ const STEP = 500_000;
 interface Copies {
   count: number;
   tenants: string[];
-  /** Whether to insert the copies where archived jobs are. Otherwise they are as if they had just been swept. */
+  /**
+   * True: inserts the copies into the archive tables. False: inserts them into `jobs` and
+   * `attempts` with `swept_at` set, so that the archiver may move them.
+   */
   archived: boolean;
 }
 
 /**
- * Inserts copies of a completed job and its attempt, one every three seconds up to an hour ago. Leaves out everything
- * else that a job has, except for the billing line of a copy that is not archived: without it, the copy would never be
- * archived. @param url of a superuser.
+ * Inserts copies of a completed job and its attempt. The copies are three seconds apart, and the
+ * newest one ended an hour ago. A copy that is not archived also gets a billing line, because the
+ * archiver skips a job without one. Copies no other rows of the job.
+ *
+ * @param url connection string of a superuser.
  */
 export async function copyJob(url: string, jobId: string, copies: Copies): Promise<void> {
   const { archived, count, tenants } = copies;
@@ -21,7 +26,7 @@ export async function copyJob(url: string, jobId: string, copies: Copies): Promi
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    // Without triggers and without checks of foreign keys.
+    // `replica` disables triggers and the checks of foreign keys.
     await client.query("set session_replication_role = replica; set synchronous_commit = off");
     for (const table of tables) {
       const into = archived ? `archived_${table}` : table;
@@ -44,7 +49,7 @@ export async function copyJob(url: string, jobId: string, copies: Copies): Promi
   }
 }
 
-/** SQL: the values of columns in which a copy differs. */
+/** SQL expressions by column, for the columns in which a copy differs from the original row. */
 const VALUES: Record<string, string> = {
   job_id: "copy.job_id",
   user_id: "copy.user_id",

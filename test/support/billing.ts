@@ -58,8 +58,8 @@ export const readRecord = async (api: ApiClient, jobId: string): Promise<Billing
   await api.get<BillingRecord>(`/api/billing/records/${jobId}`);
 
 /**
- * Submits a job, pretends that it ran for `hours`, and completes it with these metrics. @returns
- * its record.
+ * Submits a job, pretends that the job ran for `hours`, and completes it with these metrics.
+ * @returns the job's billing record.
  */
 export async function billed(
   forge: Forge,

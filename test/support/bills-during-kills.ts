@@ -45,7 +45,7 @@ export async function billDuringKills(
   const [ann, bob, cy] = await Promise.all(TENANTS.map((id) => createTenant(forge, id)));
   if (!ann || !bob || !cy) throw new Error("there are three tenants");
   const tenants: Tenants = { ann, bob, cy };
-  await payMetered(forge, "bob");
+  await assignMeteredRateCard(forge, "bob");
   const fleet = await startFleet(forge);
   let submitted = 0;
   const submitFrom = async (first: number, end: number): Promise<void> => {
@@ -63,7 +63,7 @@ export async function billDuringKills(
   };
   const half = Math.floor(count / 2);
   const submitting = submitFrom(0, half)
-    .then(() => payMetered(forge, "cy"))
+    .then(() => assignMeteredRateCard(forge, "cy"))
     .then(() => submitFrom(half, count));
   const areOver = async (): Promise<boolean> =>
     submitted === count && (await countJobs(forge)).unfinished === 0;
@@ -89,7 +89,7 @@ export async function billDuringKills(
   return { tenants, killed, ends: Object.fromEntries(ends.map(({ how, jobs }) => [how, jobs])) };
 }
 
-async function payMetered({ admin }: Forge, userId: string): Promise<void> {
+async function assignMeteredRateCard({ admin }: Forge, userId: string): Promise<void> {
   const path = `/api/admin/users/${userId}/rate-card`;
   await waitFor("the rate card to be assigned", async () => {
     return (await admin.call("PUT", path, { rate_card: "metered" })).status === 200;
@@ -114,7 +114,7 @@ async function startFleet({ stack, ctx }: Forge): Promise<SimulatedFleet> {
       workMs: 60,
       silenceMs: 9_000,
       gpuOf,
-      endOf,
+      resultBodyOf: endOf,
     },
   );
   await fleet.start();
@@ -140,13 +140,13 @@ async function submit({ user }: Tenant, n: number): Promise<void> {
   const { job_id: id } = await untilAnswered(`/api/jobs/${type}`, body, [201]);
   if (!isCancelled) return;
   await sleep(Math.random() * 200);
-  // The job may have ended in the meantime.
+  // 409: the job ended before it could be cancelled.
   await untilAnswered(`/api/jobs/${id}/cancel`, undefined, [200, 202, 409]);
 }
 
 /**
- * Counts the test's jobs. Leaves out jobs with which Forge places a deployment again: Forge may add
- * such a job at any time while a deployment is active.
+ * Counts the jobs that the test submitted. Leaves out jobs that Forge itself adds to start servers
+ * of an active deployment. Only jobs that Forge adds have a `deployment_id`.
  */
 const COUNT = `select count(*) filter (where status in ('completed', 'failed')) as ended,
                       count(*) filter (where status not in ('completed', 'failed')) as unfinished

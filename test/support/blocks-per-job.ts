@@ -6,7 +6,10 @@ import { AUDIT, untilEnded } from "./jobs";
 import type { TestStack } from "./test-stack";
 import { TestWorker } from "./test-worker";
 
-/** Counts the blocks of tables and indexes that servers read for jobs. No other process uses the database. */
+/**
+ * Counts the blocks of tables and indexes that servers read for jobs. No other process uses the
+ * database.
+ */
 export class BlocksPerJob {
   /** @param pool has only one connection. */
   constructor(
@@ -14,22 +17,29 @@ export class BlocksPerJob {
     private readonly pool: pg.Pool,
   ) {}
 
-  /** The blocks of one job, without those of the server's start and its sweeps. */
+  /**
+   * The blocks read per job. Leaves out what the server reads when it starts, but includes what
+   * background sweeps read while the jobs run.
+   */
   async measure(): Promise<number> {
     const few = await this.blocksFor(4);
     return ((await this.blocksFor(24)) - few) / 20;
   }
 
-  /** Runs jobs, one after the other, on a new server. Returns the blocks that the server has read. */
+  /**
+   * Runs jobs, one after the other, on a new server. Returns the blocks that the server has read.
+   */
   private async blocksFor(jobs: number): Promise<number> {
     const { stack } = this.servers;
     const before = await this.blocksRead();
-    // The reconciler would start workflows for jobs that the test has only inserted.
+    // With this setting, the reconciler ignores jobs that changed in the last 24 hours. Otherwise
+    // the reconciler would start workflows for the jobs that the test inserts by SQL.
     await stack.startServer({ FORGE_RECONCILE_AFTER_S: "86400", FORGE_HEARTBEAT_TIMEOUT_S: "600" });
     const user = new ApiClient(stack.apiUrl, stack.keys.userKey);
     const worker = new TestWorker(new ApiClient(stack.apiUrl, stack.keys.workerKey), "w");
     await worker.register();
-    // Two jobs at a time: the first is assigned when it is submitted, the second by a pass.
+    // Submit two jobs at a time, to measure both ways of assignment: the first job is assigned when
+    // it is submitted, and the second one by a scheduler pass.
     for (let n = 0; n < jobs; n += 2) {
       const pair = [await user.submit("audit", AUDIT), await user.submit("audit", AUDIT)];
       const first = await worker.take();
@@ -40,7 +50,7 @@ export class BlocksPerJob {
         expect((await untilEnded(user, job_id)).status).toBe("completed");
       }
     }
-    // A connection reports what it has read when it ends, if not before.
+    // Stop the server first: a connection may report its reads to Postgres only when it ends.
     await stack.server?.stop();
     return (await this.blocksRead()) - before;
   }

@@ -25,8 +25,8 @@ export async function blocksRead(
 }
 
 /**
- * The blocks of these tables and their indexes that Postgres has read so far. Other connections that
- * are open may not have reported theirs yet.
+ * The blocks of these tables and their indexes that Postgres has read so far. The number can be too
+ * low while other connections are open, because a connection reports its reads with a delay.
  *
  * @param tables null for all tables.
  * @param pool has only one connection.

@@ -15,7 +15,7 @@ export interface Stage {
 }
 
 interface Options extends ForgeOptions {
-  /** Starts the stack instead of `startForge`. */
+  /** Called to start the stack. By default, `startForge` is called. */
   start?: () => Promise<Forge>;
   env?: Record<string, string>;
   /**
@@ -50,7 +50,7 @@ export function browserStage(
     if (path !== undefined) await openSignedIn(stage.at.page, stage.forge.user, `/ui${path}`);
   });
   afterEach(() => {
-    expect(stage.at?.complaints).toEqual([]);
+    expect(stage.at?.pageErrors).toEqual([]);
   });
   afterAll(async () => {
     await stage.browser?.close();

@@ -25,21 +25,21 @@ export async function openBrowser(): Promise<Browser> {
 }
 
 /** The themes and sizes to check pages in: `npm test` uses two of them, `npm run test:slow` all. */
-const ALL_FORMS = [
+const ALL_VIEWPORTS = [
   { name: "phone-dark", dark: true, phone: true },
   { name: "light", dark: false, phone: false },
   { name: "dark", dark: true, phone: false },
   { name: "phone", dark: false, phone: true },
 ];
-export const FORMS = process.env.TEST_SLOW
-  ? ALL_FORMS
-  : ALL_FORMS.filter(({ dark, phone }) => dark === phone);
+export const VIEWPORTS = process.env.TEST_SLOW
+  ? ALL_VIEWPORTS
+  : ALL_VIEWPORTS.filter(({ dark, phone }) => dark === phone);
 
 export interface Visit {
   page: Page;
   context: BrowserContext;
-  /** Violations of the content security policy, and script errors. Must be empty. */
-  complaints: string[];
+  /** Violations of the content security policy, script errors and dialogs. Must be empty. */
+  pageErrors: string[];
 }
 
 interface VisitOptions {
@@ -50,7 +50,8 @@ interface VisitOptions {
 const WIDE = { width: 1360, height: 850 };
 const PHONE = { width: 320, height: 720 };
 
-// A string, because it runs in the page: this program is compiled without the DOM types.
+// This script runs in the page. It is a string, because TypeScript compiles this file without the
+// DOM types.
 const NOTE_VIOLATIONS = `document.addEventListener("securitypolicyviolation", (event) =>
   noteViolation([event.violatedDirective, event.blockedURI, event.sourceFile, event.lineNumber].join(" ")));`;
 
@@ -73,22 +74,22 @@ export async function visit(
     hasTouch: phone,
     isMobile: phone,
     colorScheme: dark ? "dark" : "light",
-    // Without animations, so that tests need not wait for them.
+    // Turn off animations, so that tests need not wait for them.
     reducedMotion: "reduce",
     locale: "en-GB",
     timezoneId: "Europe/Berlin",
   });
   context.setDefaultTimeout(15_000);
   const page = await context.newPage();
-  const complaints: string[] = [];
-  page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
+  const pageErrors: string[] = [];
+  page.on("pageerror", (error) => pageErrors.push(`error: ${error.message}`));
   page.on("dialog", (dialog) => {
-    complaints.push(`a script of a tenant ran: ${dialog.message()}`);
+    pageErrors.push(`a script of a tenant ran: ${dialog.message()}`);
     void dialog.dismiss();
   });
-  await page.exposeFunction("noteViolation", (text: string) => complaints.push(`CSP: ${text}`));
+  await page.exposeFunction("noteViolation", (text: string) => pageErrors.push(`CSP: ${text}`));
   await page.addInitScript(NOTE_VIOLATIONS);
-  return { page, context, complaints };
+  return { page, context, pageErrors };
 }
 
 /** Pastes a key into the visible sign-in form. */
@@ -154,10 +155,10 @@ export async function checkPage(page: Page, picture: string): Promise<string[]> 
 export async function checkPages(
   browser: Browser,
   api: ApiClient,
-  { name, dark, phone }: (typeof FORMS)[number],
+  { name, dark, phone }: (typeof VIEWPORTS)[number],
   pages: Record<string, [path: string, text: string]>,
-): Promise<{ problems: string[]; complaints: string[] }> {
-  const { page, context, complaints } = await visit(browser, { dark, phone });
+): Promise<{ problems: string[]; pageErrors: string[] }> {
+  const { page, context, pageErrors } = await visit(browser, { dark, phone });
   await openSignedIn(page, api, "/ui/");
   const problems: string[] = [];
   for (const [picture, [path, text]] of Object.entries(pages)) {
@@ -165,7 +166,7 @@ export async function checkPages(
     problems.push(...(await checkPage(page, `${picture}-${name}`)));
   }
   await context.close();
-  return { problems, complaints };
+  return { problems, pageErrors };
 }
 
 /**

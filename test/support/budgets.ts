@@ -62,7 +62,7 @@ export async function submitAtOnce(
   };
 }
 
-/** The worker completes `count` jobs. Returns when each is billed. */
+/** The worker completes `count` jobs, one after the other. Returns after all of them are billed. */
 export async function doJobs(
   user: ApiClient,
   worker: TestWorker,

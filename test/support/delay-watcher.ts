@@ -1,15 +1,18 @@
 /**
- * Measures how much longer Forge takes than a bare server to answer calls sent at the same time:
- * `node delay-watcher.js API_URL USER_KEY BARE_URL`. Prints an empty line when it has begun and, when
- * its input ends, the calls with the longest delay. It is a process of its own, so that work of the
- * test, such as sending files, does not count as a delay.
+ * Usage: `node delay-watcher.js API_URL USER_KEY BARE_URL`.
+ *
+ * Sends pairs of calls. The two calls of a pair start at the same time: one goes to Forge, and the
+ * other one to a bare server. The delay of a pair is the difference between the response times.
+ * Prints an empty line after the first pair. When stdin ends, prints the pair with the longest
+ * delay as JSON. Runs in a separate process, so that work of the test, such as sending files, does
+ * not count as a delay.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiClient } from "../../dev/api-client";
 
 export interface Delay {
-  /** When the two calls were sent. */
+  /** When the call to Forge and the call to the bare server were sent. ISO 8601. */
   at: string;
   forgeMs: number;
   bareMs: number;

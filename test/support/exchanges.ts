@@ -15,7 +15,7 @@ export interface Exchange {
 
 export interface Recorder {
   url: string;
-  /** The URL to post to before each step. */
+  /** Before each step, the client sends a POST request to this URL. */
   stepUrl: string;
   /** The exchanges of each step, in the order of the requests. */
   steps: Exchange[][];
@@ -56,8 +56,8 @@ export async function recordExchanges(target: string): Promise<Recorder> {
       answer.on("close", () => {
         step[place] = exchangeOf(given, sent(), answer, received());
       });
-      // A client may close a stream before it ends. Then end the server's response, too, so that
-      // the exchange is recorded.
+      // If the client closes a stream early, abort the forwarded request, too. This closes the
+      // server's response, and the exchange is recorded.
       reply.on("close", () => forwarded.destroy());
     });
     forwarded.on("error", () => reply.destroy());
@@ -111,7 +111,8 @@ function queryOf({ searchParams }: URL): Record<string, string | string[]> {
   return Object.fromEntries(
     names.map((name) => {
       const values = searchParams.getAll(name);
-      // A copy: jest's comparisons don't recognise the prototype of a list that Node has created.
+      // Copy the list, because Node has created it with a prototype that jest's comparisons don't
+      // recognise.
       return [name, values.length > 1 ? [...values] : (values[0] ?? "")];
     }),
   );

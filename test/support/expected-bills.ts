@@ -42,7 +42,7 @@ function plausible({ metrics, seconds, size }: Facts): Metrics {
   };
 }
 
-/** A line of a bill: `price` USD for each `unit`, rounded to a millionth, halves up. */
+/** The amount of a bill's line: `price` USD per `unit`, rounded half up to six decimal places. */
 export const usd = (amount: Decimal.Value, unit: number, price: string): Decimal =>
   new Decimal(amount).times(price).div(unit).toDecimalPlaces(6, Decimal.ROUND_HALF_UP);
 

@@ -16,8 +16,8 @@ import { TestWorker } from "./test-worker";
 export interface Forge {
   stack: Stack;
   /**
-   * A server that only this test file uses, so that a test may kill or freeze it. @throws if the
-   * file shares the server with others: then add it to the option `own`.
+   * Returns a server that no other test file uses, so that a test may kill or freeze it. @throws if
+   * other test files use the server, too. In this case, add the server to the option `own`.
    */
   own(server: Server): ManagedProcess;
   /** The ordinary user of stack.json. */
@@ -37,21 +37,22 @@ export interface Forge {
   /** Throws an error that lists every violated invariant. Compares every workflow with its job. */
   proveInvariants(): Promise<void>;
   /**
-   * Call after each test. First proves the invariants, but skips the workflows of jobs that an
-   * earlier call has already found closed. Then makes all workers unavailable, so that none of them
-   * gets a job of the next test.
+   * Call after each test. Proves the invariants, and then makes all workers unavailable, so that
+   * none of them gets a job of the next test. Once a call has found a workflow closed with its
+   * job's status, later calls do not check this workflow again.
    */
   endTest(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * Jobs for which work in Temporal is pending: jobs with an outbox entry, and unfinished jobs whose
- * last attempt has ended. The latter may have no outbox entry: if a workflow starts after the
- * attempt's end, it gets the outcome with its start. If Temporal is slow, this workflow may run
- * only seconds later.
+ * Jobs whose workflow still has work to do: jobs with an outbox entry, and unfinished jobs whose
+ * last attempt has ended. The second condition is needed for a workflow that starts after the first
+ * attempt has ended. Such a workflow reads the outcome from the database, so its job may have no
+ * outbox entry. If Temporal is slow, several seconds may pass between the delivery of the start and
+ * the workflow's first task.
  */
-const UNDER_WAY = `
+const JOBS_WITH_PENDING_WORK = `
   select job_id from outbox
   union all
   select job_id from jobs j where status not in ('completed', 'failed') and 'ended' = (
@@ -62,13 +63,14 @@ const UNDER_WAY = `
  * are short, so that other processes soon take over the work of a killed process.
  */
 const DEFAULTS = {
-  // Many workers of tests send no heartbeats. None of them may be marked dead while its test file
-  // runs, which takes minutes on a busy machine.
+  // Many test workers send no heartbeats. Forge must not mark a worker dead while its test file
+  // runs. On a busy machine, a test file runs for minutes.
   FORGE_HEARTBEAT_TIMEOUT_S: "600",
   // By default no job times out in a server's first minute. Tests need time-outs at once.
   FORGE_DEADLINE_GRACE_S: "1",
-  // Without this, a worker could be assigned a job for some time after it registered or delivered a
-  // result. In a test with several workers, only a worker that polls may get a job.
+  // Assign jobs only to workers that poll. By default, Forge may also assign a job to a worker that
+  // recently registered or delivered a result. In a test with several workers, the wrong worker
+  // could then get the job.
   FORGE_OFFER_S: "0",
   FORGE_OUTBOX_LEASE_S: "2",
   FORGE_OUTBOX_FIRST_LEASE_S: "1",
@@ -132,7 +134,7 @@ export async function startForge(
     // A cancelled job ends in the database before its workflow learns of it, so wait for the
     // delivery of its outcome.
     await waitFor("the outbox to be empty, and no job to be finalising", async () => {
-      return (await all(ctx.pool, UNDER_WAY)).length === 0;
+      return (await all(ctx.pool, JOBS_WITH_PENDING_WORK)).length === 0;
     });
     const violations = await checkInvariants(ctx, known);
     if (violations.length === 0) return;

@@ -28,7 +28,7 @@ export const recordedNames = (): string[] =>
 export const readHistory = (file: string): unknown =>
   JSON.parse(readFileSync(join(DIRECTORY, file), "utf8"));
 
-/** Fails if today's workflow code would not have produced this history. */
+/** Replays this history with today's workflow code. Throws if the code does not match it. */
 export async function replay(history: unknown, workflowId: string): Promise<void> {
   await Worker.runReplayHistory({ workflowBundle: bundle }, history, workflowId);
 }

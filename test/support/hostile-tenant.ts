@@ -1,8 +1,9 @@
 /**
- * A tenant that attacks the server, in its own process: `node hostile-tenant.js API_URL USER_KEY
- * [ATTACK …]`, until it is killed. Writes one line of JSON per second: for each attack the number
- * of requests, and of responses by status. Runs at low priority, so that its own work does not slow
- * the server.
+ * Usage: `node hostile-tenant.js API_URL USER_KEY [ATTACK …]`.
+ *
+ * Attacks the server as a tenant, until this process is killed. Writes one line of JSON per second.
+ * For each attack, the line has the number of requests, and the number of responses with each
+ * status. Runs at low priority, so that its own work does not slow the server.
  */
 
 import { writeFileSync } from "node:fs";
@@ -59,7 +60,7 @@ async function read(path: string, key: string, init: RequestInit = {}): Promise<
   return response.status;
 }
 
-/** Uploads tables built to harm their reader. */
+/** Uploads tables that are built to harm the code that reads them. */
 async function tables(): Promise<void> {
   const files = HOSTILE_FILES.map(({ format, bytes }) => ({ format, bytes: bytes() }));
   many(4, (lane) => {

@@ -28,7 +28,8 @@ const seededId = (n: number): string => `job_${String(n).padStart(26, "0")}`;
 export const RARE_JOB = seededId(1);
 
 /**
- * Seeds a tenant. A worker really produces one job and its artifact; all other rows are inserted.
+ * Seeds a tenant. A worker runs only one job, which produces an artifact. All other rows are
+ * inserted by SQL.
  */
 export async function seedTenant(forge: Forge, amounts: Amounts): Promise<Seeded> {
   const seeded = await makeOne(forge);
@@ -64,10 +65,10 @@ function writeLog({ stack }: Forge, jobId: string, bytes: number): void {
   writeFileSync(file, `${lines.join("")}${LAST_LINE}\n`);
 }
 
-/** Rows per statement. With many more, a statement would time out after a few seconds. */
+/** Rows per statement. A statement with many more rows would exceed the statement timeout. */
 const AT_ONCE = 5_000;
 
-/** Inserts jobs, each one minute older than the one before. */
+/** Inserts jobs, the newest one first. The jobs were created one minute apart. */
 async function seedManyJobs({ ctx, user }: Forge, count: number): Promise<void> {
   const { user_id } = await user.get<{ user_id: string }>("/api/auth/ping");
   const types = ["generate", "audit", "distill", "train", "evaluate"];
@@ -104,7 +105,7 @@ async function seedWorkers({ ctx }: Forge, count: number): Promise<void> {
   );
 }
 
-/** Inserts copies of an artifact. By their lineage, the copies were made from that artifact. */
+/** Inserts copies of an artifact. Each copy names that artifact as its source. */
 async function seedDescendants({ ctx }: Forge, id: string, count: number): Promise<void> {
   await execute(
     ctx.pool,

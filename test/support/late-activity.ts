@@ -2,7 +2,7 @@ import { type Context as ActivityContext, asyncLocalStorage } from "@temporalio/
 import type pg from "pg";
 import type { ObjectStore } from "../../platform/store/object-store";
 
-/** Runs `work` like an activity of Temporal's worker. */
+/** Runs `work` in the context of a local activity, without a Temporal worker. */
 export function asActivity<T>(activityType: string, work: () => Promise<T>): Promise<T> {
   const info = { activityType, activityId: "1", isLocal: true };
   const cancellationSignal = new AbortController().signal;

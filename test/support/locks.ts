@@ -50,6 +50,9 @@ export async function withLock<T>(
     await client.query(lock, values);
     return await work();
   } finally {
+    // Roll back to release the lock at once. If only the connection ended, Postgres would release
+    // the lock a moment later.
+    await client.query("rollback").catch(() => undefined);
     await client.end();
   }
 }

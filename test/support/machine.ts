@@ -120,8 +120,11 @@ export class Machine {
     this.sshd.fake("apt-get", `touch ${docker}\nchmod +x ${docker}`);
   }
 
-  /** Prepares the agent's Python from the tests' own environment, so that pip has nothing to do. */
-  bringPython(python: string): void {
+  /**
+   * Installs a stand-in for the agent's Python. It runs the given Python with the sources of this
+   * checkout, and answers pip calls without installing anything.
+   */
+  installFakePython(python: string): void {
     const bin = join(this.remoteDir, "venv", "bin");
     mkdirSync(bin, { recursive: true });
     const packages = ["agent", "compute"]

@@ -24,7 +24,7 @@ export const NO_NEEDS = {
   avoid: [] as string[],
 };
 
-/** A worker that runs any job of its owner that needs no more than NO_NEEDS. */
+/** A worker that runs only its owner's jobs, and only those without requirements. */
 export const OWN_WORKER = {
   ...NO_NEEDS,
   workerId: "w",
@@ -48,14 +48,16 @@ interface Assignment {
  * worker, the oldest of those with the highest priority. The worker takes the best candidate. A
  * criterion of this list decides only between candidates that are equal by all earlier ones:
  *
- * 1. the highest rank (0, unless the operator ranks the tenant's priorities against other tenants);
- * 2. on a shared worker, the tenant that holds the fewest shared workers that are at least as
- *    capable as this worker;
- * 3. the greatest age.
+ * 1. The job with the highest rank wins. By default, the rank of a job is 0. The operator can
+ *    configure that the priorities of a tenant count against other tenants. The rank of this
+ *    tenant's jobs is their priority.
+ * 2. On a shared worker, count for each tenant the shared workers that run its jobs. Count only
+ *    workers that are at least as capable as this worker. The tenant with the fewest wins.
+ * 3. The oldest job wins.
  *
- * So small jobs of the same priority never starve a large job. Before a large job, a worker takes
- * only older jobs of the same tenant, and jobs of another tenant while that tenant holds fewer
- * workers of the required size.
+ * So small jobs never starve a large job of the same priority and rank. A worker that fits the
+ * large job takes a small job first only in two cases: the small job is older, or the tenant of the
+ * small job has fewer workers by criterion 2.
  */
 export function matchQueue(
   queue: QueuedJob[],

@@ -66,7 +66,7 @@ export class NpmStart {
     return statSync(this.stackFile).mode & 0o777;
   }
 
-  /** Sends SIGKILL to all its processes, the parent first, so that it can't restart any. */
+  /** Sends SIGKILL to all processes of the stack, the parent first so that it restarts none. */
   async killAll(): Promise<void> {
     const { pids } = await this.ready();
     for (const pid of [pids.stack, pids.server, pids.temporal, pids.postgres, ...pids.agents]) {

@@ -121,7 +121,7 @@ export const usualWork: Work = ({ job_type: type, output_ids: ids }) => {
 };
 
 /** Workers that complete every job until they are stopped. */
-export class Crew {
+export class WorkerPool {
   readonly dispatched: DispatchedJob[] = [];
   private stopped = false;
   private working: Promise<void>[] = [];

@@ -101,11 +101,11 @@ async function tagsOf({ ctx }: Forge, userId: string): Promise<Map<string, strin
   return new Map(jobs.map(({ job_id: id, tags }) => [id, tags]));
 }
 
-/** Proves that there is exactly one file per record, with the same content as the API's. */
+/** Proves that each record has exactly one file, with the content that the API returns. */
 function proveFiles({ stack }: Forge, userId: string, records: BillingRecord[]): void {
   const folder = join(stack.storeDir, "billing", "records", userId);
   const names = records.map(({ job_id: id }) => `${id}.json`).sort();
-  // A killed process may leave a partly written file, which has another name until it is complete.
+  // Ignore incomplete files that a killed process may have left. Their names end with `.part`.
   const whole = readdirSync(folder).filter((name) => !name.endsWith(".part"));
   expect(whole.sort()).toEqual(names);
   for (const record of records) {
@@ -125,8 +125,8 @@ interface MeasuredAttempt {
 
 /**
  * Checks each record, except those of deployments. Computes the expected cost from the prices of
- * the specification, the usage that the simulated worker reported, and the time that it had the
- * job. This code is separate from the product's.
+ * the specification, the usage that the simulated worker reported, and the run time of the attempt.
+ * The computation shares no code with the product.
  */
 export async function provePrices({ ctx }: Forge, records: BillingRecord[]): Promise<void> {
   const measured = await all<MeasuredAttempt & Record<string, unknown>>(

@@ -3,7 +3,7 @@ import type { SimulatedJob } from "../../dev/simulator/worker";
 
 export type Metrics = Record<string, number>;
 
-/** Random numbers from 0 to 1. The words are the seed: the same words give the same numbers. */
+/** Pseudo-random numbers from 0 to 1. `words` is the seed: equal words give equal numbers. */
 function seededRandom(...words: (string | number)[]): () => number {
   let at = 0;
   return () => {
@@ -34,8 +34,8 @@ const BODIES: [string, object][] = [
   ["evaluate", { checkpoint_id: "ckpt", benchmark: "b" }],
 ];
 /**
- * The tag makes only reliable workers deploy. Other workers may end. Forge would then place their
- * deployments again, with jobs that the test did not submit.
+ * The tag lets deploy jobs run only on workers that stay alive. If a worker with a deployment were
+ * lost, Forge would add a job to replace the lost server.
  */
 const DEPLOYMENT: [string, object] = [
   "deploy",
@@ -43,8 +43,9 @@ const DEPLOYMENT: [string, object] = [
 ];
 const DEPLOYMENTS = 0.04;
 /**
- * Only the first submissions deploy, so that few deployments are active. Forge places every active
- * deployment again whenever the server is down for long.
+ * Only submissions with a lower number can be deploy jobs, so that few deployments are active.
+ * After a long outage of the server, Forge adds jobs to replace the servers of every active
+ * deployment.
  */
 const LAST_DEPLOYMENT = 300;
 
@@ -81,12 +82,12 @@ export function reportedBy({
   for (const field of FIELDS) if (random() < 0.7) metrics[field] = pick(random, COUNTS) * random();
   if (random() < 0.3) metrics.input_tokens = Math.round(random() * 1e6);
   if (random() < 0.3) metrics.output_tokens = Math.round(random() * 1e6);
-  // Forge computes this field itself: a bill must ignore a worker's value.
+  // Forge computes this field itself, so a bill must ignore the value that a worker reports.
   if (random() < 0.1) metrics.deployment_lifetime_days = 1_000;
   return metrics;
 }
 
-/** How the job's attempt ends: completed, failed with a retry, or failed for good. */
+/** How the job's attempt ends: completed, failed and retryable, or failed without a retry. */
 export function endOf(job: SimulatedJob): object {
   const metrics = reportedBy(job);
   const luck = seededRandom("end", job.job_id, job.attempt)();

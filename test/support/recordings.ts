@@ -86,7 +86,8 @@ export async function play(
 }
 
 /**
- * True if a server of the recording's release would treat the request `now` like the recorded one.
+ * True if a server of the recording's release would treat the new request (parameter `now`) like
+ * the recorded request.
  */
 const isOf = ({ request: then }: Exchange, now: Exchange["request"]): boolean =>
   isDeepStrictEqual(essenceOf(then), essenceOf(now));
@@ -101,20 +102,22 @@ const essenceOf = ({ method, path, query, headers, body }: Exchange["request"]):
 });
 
 /**
- * Compares a response with a recorded one. Lists each place where `now` lacks a field of `old`, or
- * has a value of another kind.
+ * Compares a recorded value (`old`) with the value that today's server returns (`now`). Lists each
+ * field of the recorded value that is missing today or has another type.
  */
-export function lacking(old: unknown, now: unknown, at = "it"): string[] {
+export function missingFields(old: unknown, now: unknown, at = "it"): string[] {
   if (old === null || now === null) return [];
   if (Array.isArray(old)) {
     if (!Array.isArray(now)) return [`${at} is no list any more`];
     // Compare only the first entries: the number of entries may differ, for example on another day.
-    return old.length > 0 && now.length > 0 ? lacking(old[0], now[0], `${at}[0]`) : [];
+    return old.length > 0 && now.length > 0 ? missingFields(old[0], now[0], `${at}[0]`) : [];
   }
   if (typeof old !== typeof now) return [`${at} was ${typeof old} and is ${typeof now}`];
   if (typeof old !== "object") return [];
   return Object.entries(old).flatMap(([name, value]) => {
     const found = (now as Record<string, unknown>)[name];
-    return found === undefined ? [`${at}.${name} is gone`] : lacking(value, found, `${at}.${name}`);
+    return found === undefined
+      ? [`${at}.${name} is gone`]
+      : missingFields(value, found, `${at}.${name}`);
   });
 }

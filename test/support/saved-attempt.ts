@@ -7,8 +7,8 @@ const COLUMNS = "state, outcome, ended_at, result, metrics, usage, gpu_hours_mea
 /**
  * Saves a job's running attempt and its worker.
  *
- * @returns a function that undoes the attempt's end, like a restore of the database, and removes
- *   the bill and the artifact of the job.
+ * @returns a function that undoes the attempt's end, like a restore of the database, and deletes
+ *   the job's bill, artifact and outbox entries.
  */
 export async function saveAttempt(
   { ctx: { pool } }: Forge,

@@ -2,7 +2,7 @@ import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
-import { Crew, usualWork } from "./pipelines";
+import { usualWork, WorkerPool } from "./pipelines";
 import type { Variables } from "./sdk-contract";
 import { ServingWorker } from "./serving-worker";
 import { TestWorker } from "./test-worker";
@@ -21,7 +21,7 @@ export interface Tenant {
 export class SdkFleet {
   private constructor(
     private readonly forge: Forge,
-    private readonly crew: Crew,
+    private readonly crew: WorkerPool,
     private readonly serving: ServingWorker,
   ) {}
 
@@ -35,7 +35,7 @@ export class SdkFleet {
       return worker;
     };
     const types = ["generate", "audit", "distill", "train", "evaluate"];
-    const crew = new Crew({ ...forge, worker: (id) => shared(id, types) }, (job) =>
+    const crew = new WorkerPool({ ...forge, worker: (id) => shared(id, types) }, (job) =>
       String(job.payload.dataset_uri).endsWith("fail")
         ? { error: "asked to fail" }
         : usualWork(job),
@@ -63,11 +63,14 @@ export class SdkFleet {
 
   /** Waits until all jobs have ended, and then stops the workers. */
   async stop(): Promise<void> {
-    await waitFor("every job to end", async () => {
-      const sql = "select from jobs where status not in ('completed', 'failed') limit 1";
-      return (await all(this.forge.ctx.pool, sql)).length === 0;
-    });
-    await this.crew.stop();
-    await this.serving.die();
+    try {
+      await waitFor("every job to end", async () => {
+        const sql = "select from jobs where status not in ('completed', 'failed') limit 1";
+        return (await all(this.forge.ctx.pool, sql)).length === 0;
+      });
+    } finally {
+      await this.crew.stop();
+      await this.serving.die();
+    }
   }
 }

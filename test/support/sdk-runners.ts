@@ -35,8 +35,9 @@ export const RUNNERS: Record<string, Runner> = {
 };
 
 /**
- * In `npm run test:slow`, all clients. Otherwise only TypeScript and one of the two Python clients:
- * `e2e/sdk-contract` proves that the two Python clients behave the same.
+ * The clients to test. `npm run test:slow` tests all clients. Other runs test only TypeScript and
+ * one of the two Python clients, because `e2e/sdk-contract` proves that the two Python clients
+ * behave the same.
  */
 export const DIFFERENT_CLIENTS = Object.keys(RUNNERS).filter(
   (client) => process.env.TEST_SLOW || !/awaiting/.test(client),

@@ -7,7 +7,7 @@ import type { Forge } from "./forge";
 const PER_PIPELINE = 50;
 const BATCH = 100_000;
 
-/** The usage of the n-th job for each type, and its cost by the default rate card. */
+/** One row per job type: the usage of job `n` of this type, and its cost by the default card. */
 const WORK = `(values
   ('audit',    'audit',      'rows_processed',    (n % 50000) + 1,       (n % 50000 + 1) / 1000.0 * 0.20),
   ('generate', 'generation', 'tokens_generated',  (n % 9999999) + 1,     (n % 9999999 + 1) / 1000000.0 * 0.30),
@@ -20,9 +20,9 @@ const WORK = `(values
 const TAGS = "array['all', 'team-' || n % 7, 'run-' || n % 401]";
 
 /**
- * A tenant with `count` bills in this month and a tenth as many in the month before, with all rows
- * that Forge would have written. The rows are inserted without triggers, so the caller must rebuild
- * the months' totals.
+ * Inserts `count` bills of a tenant in this month, and a tenth as many in the month before. Also
+ * inserts their worker, pipelines, jobs, attempts and billing lines. No trigger runs, so the caller
+ * must rebuild the months' totals.
  */
 export async function seedBills(forge: Forge, userId: string, count: number): Promise<void> {
   const client = new pg.Client({ connectionString: forge.stack.databaseUrl });

@@ -25,10 +25,11 @@ const DEFAULTS = `do $do$ declare c record; begin
 end $do$`;
 
 /**
- * Gives a database its own `now()` and `clock_timestamp()`, because a test can't set the machine's
- * clock. New connections find these functions before Postgres's own. Restarts the file's server.
+ * Replaces `now()`, `clock_timestamp()` and `statement_timestamp()` in the test's database, because
+ * a test can't set the machine's clock. The search path puts the replacements before Postgres's own
+ * functions. Restarts the test file's server.
  *
- * @returns a function that sets the clock to a number of seconds after the right time.
+ * @returns a function that sets the clock to the machine's time plus a number of seconds.
  */
 export async function useSettableClock(forge: Forge): Promise<(byS: number) => Promise<void>> {
   const { pool } = forge.ctx;
@@ -48,9 +49,9 @@ export async function useSettableClock(forge: Forge): Promise<(byS: number) => P
     pool,
     `alter database "${database?.name}" set search_path = test_clock, pg_catalog, public`,
   );
-  // Close all connections, because the old ones still use Postgres's clock. A process with old and
-  // new connections would see a step whenever it switches between them. The statement closes its
-  // own connection last.
+  // Close all connections, because the old ones still use Postgres's clock. In a process with old
+  // and new connections, the clock would seem to jump from one statement to the next. `order by`
+  // makes this statement close its own connection last.
   await execute(
     pool,
     `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
@@ -65,9 +66,9 @@ export async function useSettableClock(forge: Forge): Promise<(byS: number) => P
 }
 
 /**
- * Waits until each server has checked the clock. Call this between two steps in opposite
- * directions. Otherwise the second step may be recorded twice: by a server that checked the clock
- * between the steps, and by one that did not.
+ * Waits until each server has checked the clock. If a test first sets the clock forward and then
+ * back, or first back and then forward, call this function between the two changes. A server that
+ * checks the clock only after both changes may record the second change once more (see ClockWatch).
  */
 export async function untilAllCheckClock({ ctx: { pool }, servers }: Forge): Promise<void> {
   await execute(pool, "delete from clock_looks");

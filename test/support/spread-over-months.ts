@@ -3,7 +3,7 @@ import type { Forge } from "./forge";
 
 /**
  * From now on, each attempt starts up to 30 hours in the past, and each bill has a date in the last
- * three months, so that GPU hours and periods are realistic. The product computes everything that
+ * three months, so that GPU hours and periods are realistic. Forge itself computes everything that
  * depends on these times.
  */
 export async function spreadOverMonths({ ctx }: Forge): Promise<void> {
@@ -22,8 +22,8 @@ export async function spreadOverMonths({ ctx }: Forge): Promise<void> {
      end $$`,
     `create trigger test_bill_earlier before insert on billing_records for each row
      when (new.state = 'final') execute function test_bill_earlier()`,
-    // Moves the line to the month in its id, as if it had been written before that month was
-    // closed.
+    // If the month of a bill is closed, Forge adds the bill's line to the open month. Move the line
+    // to the month of the bill, which is part of the line's id.
     `create function test_line_earlier() returns trigger language plpgsql as $$
      begin
        new.month := to_date(right(new.line_id, 7), 'YYYY-MM');

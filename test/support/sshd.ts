@@ -15,7 +15,7 @@ import { ManagedProcess } from "../../dev/stack/process";
 import { freePorts, waitFor } from "../../dev/stack/wait";
 
 interface SshdOptions {
-  /** Commands of this machine that sessions of the SSH server don't find. */
+  /** Commands of this machine that are hidden from sessions of the SSH server. */
   without?: string[];
   /** Where sessions begin; default: this user's home. */
   home?: string;
@@ -74,7 +74,11 @@ export class Sshd {
     writeFileSync(this.authorizedKeys, publicKey);
   }
 
-  /** Sets a command that every session finds before the machine's own; undefined removes it. */
+  /**
+   * Installs a script that every session runs instead of the machine's command of this name.
+   *
+   * @param script undefined removes the script.
+   */
   fake(command: string, script: string | undefined): void {
     const file = join(this.directory, "bin", command);
     execFileSync("rm", ["-f", file]);
@@ -133,7 +137,10 @@ export class Sshd {
   }
 }
 
-/** Installs sshd if it is missing, on Debian and Ubuntu as root. Starts no service. */
+/**
+ * Returns the path of sshd. If sshd is missing, installs it, but only as root on Debian and Ubuntu.
+ * Starts no service.
+ */
 function sshdProgram(): string {
   const found = ["/usr/sbin/sshd", "/usr/local/sbin/sshd", "/sbin/sshd"].find(existsSync);
   if (found) return found;

@@ -13,8 +13,9 @@ const READS = ["jobs", "workers", "artifacts", "pipelines", "deployments", "bill
 const isExpected = (status: number): boolean => status < 500 || status === 503;
 
 /**
- * Users and workers that send requests without a pause. Each lane submits jobs, reads, and has a
- * worker that polls, sends heartbeats and reports results.
+ * Sends requests without a pause, in several concurrent loops (lanes). Each lane submits jobs and
+ * sends read requests. It also has its own worker, which polls, sends heartbeats and reports
+ * results.
  */
 export class SteadyLoad {
   /** Jobs that a worker has completed. */
@@ -31,7 +32,7 @@ export class SteadyLoad {
     this.lanes.catch(() => undefined);
   }
 
-  /** Waits until each lane has completed about three further jobs. */
+  /** Waits until all lanes together have completed three more jobs per lane. */
   async more(): Promise<void> {
     const before = this.completed;
     await waitFor("jobs to complete", () => this.completed >= before + 3 * LANES, {
@@ -106,8 +107,10 @@ interface Failed {
 }
 
 /**
- * Adds a column to every table, one after the other; to a table and the one with its archived rows in one transaction,
- * as a migration must (see services/jobs/all-jobs.ts). @returns the number of tables.
+ * Adds a column to every table, in one transaction per table. A table and its archive table share
+ * a transaction, as they must in a migration (see services/jobs/all-jobs.ts).
+ *
+ * @returns the number of transactions.
  */
 export async function addColumns(pool: pg.Pool, column: string): Promise<number> {
   const groups = await all<{ tables: string[] }>(

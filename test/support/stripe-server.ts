@@ -25,7 +25,7 @@ const PAST_S = 35 * 86_400;
 export class StripeServer {
   readonly events: MeterEvent[] = [];
   readonly headers: IncomingMessage["headers"][] = [];
-  /** Faults of the next requests, one each. */
+  /** Each of the next requests takes one fault from the front of this list. */
   readonly faults: Fault[] = [];
   /** Identifiers that were refused as duplicates. */
   readonly repeated: string[] = [];
@@ -122,8 +122,8 @@ export class StripeServer {
     fields: URLSearchParams,
   ): { status: number; body: object } {
     if (request.headers.authorization !== `Bearer ${this.key}`) {
-      // Stripe masks most of the key in this message. Here the key is complete, as it may be in the
-      // response of a proxy in between.
+      // Stripe masks most of the key in this message. This server returns the whole key, as a proxy
+      // between Forge and Stripe might, so that tests can check that Forge hides it.
       const message = `Invalid API Key provided: ${request.headers.authorization}`;
       return { status: 401, body: failure("invalid_request_error", message) };
     }

@@ -22,7 +22,7 @@ export async function createTenant(forge: Forge, userId: string): Promise<Tenant
   return { user, worker: (id) => new TestWorker(worker, id) };
 }
 
-/** How much the tenant uses of each of its limits, by the limit's name; null: not counted. */
+/** Usage of the tenant's limits, by the limit's name. Null: Forge does not count this usage. */
 export async function usesOf({
   user,
 }: Pick<Tenant, "user">): Promise<Record<string, number | null>> {

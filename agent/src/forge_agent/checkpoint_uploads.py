@@ -34,7 +34,10 @@ def newest_checkpoint(root: Path) -> Entry | None:
 
 
 def move_newest_checkpoint(root: Path, target: Path) -> Path | None:
-    """Moves the newest checkpoint of an ended handler into a folder that only the agent writes."""
+    """Moves the newest checkpoint of an ended handler into `target`. Returns its new path.
+
+    Only the agent may write to `target`. Returns None if there is no usable checkpoint.
+    """
     try:
         newest = newest_checkpoint(root)
         if newest is None:

@@ -17,17 +17,17 @@ def run_command(
     deployments: Deployments,
     drain: Callable[[], None],
 ) -> None:
-    """Runs a command without blocking: a new thread stops a deployment.
+    """Runs a command. Ignores unknown commands.
 
-    Ignores unknown commands.
+    Does not block: a `stop_deployment` command runs in a new thread.
     """
     kind = command.get("type")
     if kind == "drain":
         drain()
     elif kind == "stop_deployment":
         deployment_id = str(command.get("deployment_id"))
-        # Ignore the command while a deploy job for the same id runs here. The command then means
-        # an earlier deployment with this id, which the deploy job itself stops.
+        # If the current job deploys `deployment_id`, the command is about an earlier deployment
+        # with the same id. Ignore it, because the job stops the earlier deployment itself.
         if not _is_deploying(lease, deployment_id):
             threading.Thread(target=deployments.stop, args=[deployment_id], daemon=True).start()
     elif kind in ("cancel_job", "job_lost"):

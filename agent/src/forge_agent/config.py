@@ -16,9 +16,9 @@ from .settings import SETTINGS, ConfigError, parse_setting
 
 @dataclass(frozen=True)
 class HandlerConfig:
-    """How to run the handler of a job type: from a table `[handlers.<type>]` of the settings.
+    """How to run the handler of a job type, from the TOML file's table `[handlers.<type>]`.
 
-    A reference handler has the default settings (`reference_handler` in job_types.py).
+    A job type without a table uses the default settings (`reference_handler` in job_types.py).
     """
 
     command: tuple[str, ...]
@@ -27,7 +27,8 @@ class HandlerConfig:
     memory_gb: float | None = None
     """Limit on the resident memory of the whole process tree; above it, the tree is killed."""
     cpus: float | None = None
-    """For containers only, like `pids` and `network`. 0: no limit. Default: all CPUs but one."""
+    """CPU limit; 0: no limit. Default: all CPUs but one. Like `pids` and `network`, this applies to
+    containers only."""
     pids: int = 4096
     network: str = "bridge"
     timeout_s: float | None = None
@@ -36,7 +37,7 @@ class HandlerConfig:
 
 @dataclass(frozen=True)
 class Teacher:
-    """An OpenAI-compatible endpoint, from a table `[teachers.<name>]` of the settings.
+    """An OpenAI-compatible endpoint, from the TOML file's table `[teachers.<name>]`.
 
     Jobs refer to an endpoint by its name. The endpoint named `*` serves every name that has no
     table of its own.

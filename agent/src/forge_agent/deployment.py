@@ -151,7 +151,7 @@ class Deployment:
     def wait_until_healthy(self, lease: Lease | None = None) -> None:
         """Waits until the server is healthy.
 
-        Raises HandlerFailed if the server ends or times out, JobStopped if the lease stops.
+        Raises HandlerFailed if the server ends or times out. Raises JobStopped if the lease stops.
         """
         process = self._require_process()
         deadline = time.monotonic() + self._config.deploy_start_timeout_s

@@ -46,8 +46,9 @@ class Deployments:
         run_as.prepare(folder)
         self._lock = threading.Lock()
         self._served: dict[str, Deployment] = {}
-        # Held while a deployment stops. A new deploy job with the same id waits for this lock in
-        # `stop_previous`. So the job creates its folder only after the old folder is removed.
+        # `stop` holds this lock while a deployment stops. A new job that deploys the same id waits
+        # for the lock in `stop_previous`. So the job creates its folder only after `stop` has
+        # removed the old folder.
         self._ending = threading.Lock()
 
     def restore(self) -> None:

@@ -147,7 +147,8 @@ def download(
     urls.append(str(file.get("fallback_url") or file["url"]))
 
     def fetch() -> None:
-        # Each call takes the next URL. When only the last URL is left, all further calls use it.
+        # Each try takes the next URL of the list. The last URL is never removed: after the direct
+        # tries, all further tries use it.
         url = urls.pop(0) if len(urls) > 1 else urls[0]
         start = partial.stat().st_size if partial.exists() else 0
         if start >= size > 0:

@@ -51,7 +51,9 @@ class Nvml:
         self._is_open = False
 
     def find_gpus(self, visible: str | None = None) -> Gpus:
-        """Returns the GPUs; `CPU` if there are none. Name and memory are the smallest GPU's.
+        """Returns the GPUs. The name and the memory are those of the GPU with the least memory.
+
+        Returns `CPU` if there are no GPUs, or if NVML fails.
 
         visible: restricts the GPUs, in the format of CUDA_VISIBLE_DEVICES.
         """

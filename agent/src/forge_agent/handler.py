@@ -60,8 +60,8 @@ def start_handler(
         if config.image:
             container = Container(name, folder, user, publish)
             command = container_command(config, container, given)
-            # The runtime's client needs the agent's variables, such as PATH, for itself. It passes
-            # only the variables in `given` on to the container.
+            # The container gets only the variables in `given`. The agent's own variables, such as
+            # PATH, are for the runtime's client.
             return SupervisedProcess(
                 command, folder.path, agent_variables() | given, config.memory_gb
             )
@@ -77,7 +77,8 @@ def read_outcome(
 ) -> Outcome:
     """Reads an ended handler's result. Raises HandlerFailed if the handler failed.
 
-    The error has the handler's message, if there is one.
+    The error has the message that the handler wrote, if any. If the supervisor ended the handler,
+    the error has the supervisor's reason instead.
     """
     if ending.code == 0 and ending.reason is None:
         return _read_result(folder, reports)

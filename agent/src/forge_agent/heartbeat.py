@@ -74,9 +74,9 @@ class HeartbeatLoop:
             self._register()
             return
         if payload.get("status") == "error" and self._describe().get("status") != "error":
-            # The worker recovered and registered while this heartbeat was sent. If the heartbeat
-            # arrived after the registration, it set the worker's state back to `error`. Register
-            # once more to end that state.
+            # The worker recovered and registered while this heartbeat with status `error` was sent.
+            # If the heartbeat arrived after the registration, it set the worker back to `error`.
+            # Another registration ends this state.
             self._register()
         for command in commands:
             self._on_command(command)

@@ -74,8 +74,8 @@ def _require_reachable(account: pwd.struct_passwd) -> None:
 def _give_state(folder: Path, account: pwd.struct_passwd) -> None:
     """Makes the account the owner of the state folder, and of each agent's state in it.
 
-    Agents of other accounts may have left this state. Raises ConfigError if another account owns
-    the folder, and the folder has files but no agent's state: it may serve another purpose.
+    Agents of other accounts may have left this state. Raises ConfigError for a folder of another
+    account that contains files but no agent's state. Such a folder may serve another purpose.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)

@@ -61,8 +61,8 @@ class Isolation:
 def find_isolation(config: AgentConfig, folders: list[Path]) -> Isolation:
     """Decides how handlers run. `folders`: the agent's folders, outermost first.
 
-    Lets separate users enter these folders, if handlers run as such users. Raises ConfigError if
-    SLOT_USERS is true, but separate users can't run the handlers.
+    If handlers run as separate users, gives these users access to the folders. Raises ConfigError
+    if SLOT_USERS is true, but separate users can't run the handlers.
     """
     is_root = os.geteuid() == 0
     if config.slot_users == "false" or (config.slot_users == "auto" and not is_root):

@@ -59,8 +59,8 @@ def open_file(root: Path, name: str) -> BufferedReader:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
             raise UnsafeFile(f"{name} is not a regular file")
-        # Depending on its settings, the kernel lets a job create a hard link to a file that the job
-        # can't read. The agent would then read that file for the job.
+        # Refuse a hard link to another user's file. Depending on its settings, the kernel lets a
+        # job link a file that the job can't read. The agent would then read that file for the job.
         if found.st_nlink > 1 and found.st_uid != root.lstat().st_uid:
             raise UnsafeFile(f"{name} is a hard link to a file of another user")
         os.set_blocking(file, True)

@@ -104,7 +104,7 @@ class JobRunner:
         metrics = {**self.report.metrics, **report.get("metrics", {})}
         metrics.setdefault("duration_sec", round(time.monotonic() - started, 3))
         hours = (time.monotonic() - started) / 3600 * self._gpus.count
-        # Rounded down, because the hours must not exceed those that the control plane measures.
+        # Round down: the control plane flags a bill if the reported hours exceed the measured ones.
         metrics.setdefault("gpu_hours", math.floor(hours * 1e6) / 1e6)
         if "error" in report:
             report["error"] = self._mask.apply_text(report["error"])

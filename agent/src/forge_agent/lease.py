@@ -70,7 +70,10 @@ class Lease:
             callback()
 
     def child(self) -> "Lease":
-        """A lease for a part of the work. The child stops with this lease, or on its own."""
+        """Returns a lease for a part of the work. It stops when this lease stops.
+
+        Stopping the returned lease does not stop this one.
+        """
         child = Lease(self.job, self.proof)
         self.on_stop(lambda: child.stop(self.why_stopped or ""))
         return child

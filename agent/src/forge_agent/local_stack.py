@@ -1,4 +1,4 @@
-"""Finds the address and the key of the control plane: the configured ones, or a local stack's."""
+"""Finds the control plane's URL and API key: the configured ones, or those of a local stack."""
 
 import json
 from collections.abc import Mapping
@@ -10,14 +10,16 @@ from .settings import ConfigError
 
 
 def find_control_plane(url: str, key: str, env: Mapping[str, str]) -> tuple[str, str]:
-    """Fills in an empty URL or key from stack.json, the file of the local stack (`npm start`).
+    """Fills in an empty URL or key from stack.json, which the local stack (`npm start`) writes.
 
-    Raises ConfigError, which names the setting. Both SDKs follow the same rules.
+    Raises ConfigError if one of them is still empty. The Python and TypeScript SDKs follow the
+    same rules.
     """
     stack = _read_stack_file(env)
     local_url = stack.get("api_url", "")
     if key and not _is_of_this_machine(local_url):
-        # Security: a stack.json in the working directory must not redirect the worker's key.
+        # Security: a stack.json in the working directory must not make the worker send its key to
+        # another machine.
         local_url = ""
     url = (url or local_url).rstrip("/")
     # The local stack's key is sent to the local stack only.

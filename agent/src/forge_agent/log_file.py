@@ -24,15 +24,16 @@ _LINE_END = re.compile(rb"\r?\n|\r(?!\n)")
 
 
 class LogFile:
-    """Writes lines to a file. After `max_bytes`, or on a full disk, keeps the last lines in memory.
+    """Writes lines to a file of at most `max_bytes`.
 
-    `close` writes the last lines, after a line that says how many bytes are omitted. The file is
+    When the file or the disk is full, keeps the most recent lines in memory. `close` then writes
+    a line that says how many bytes are omitted, followed by the most recent lines. The file is
     opened only once, so a job that replaces the file with a link can't redirect reads or writes.
     """
 
     def __init__(self, path: Path, max_bytes: int, mask: Mask) -> None:
         self._mask = mask
-        # Reserves space for the omission line and the last lines.
+        # Leaves space for the lines that `close` writes.
         self._head_bytes = max(0, max_bytes - _TAIL_BYTES - 1024)
         self._written = 0
         self._left_out = 0
@@ -44,8 +45,8 @@ class LogFile:
         path.parent.mkdir(parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         self._file = os.open(path, flags, 0o600)
-        # Close the descriptor together with this object, and not in `close`: a newly deployed
-        # server may still write a line after `close`.
+        # Close the descriptor when this object is garbage-collected, and not in `close`: the model
+        # server that a deploy job started may still write a line after `close`.
         weakref.finalize(self, os.close, self._file)
 
     @property
@@ -54,11 +55,14 @@ class LogFile:
             return self._last_line.decode(errors="replace").strip()
 
     def note(self, text: str) -> None:
-        """Writes a line of the agent."""
+        """Writes a message of the agent, with the prefix `[forge]`."""
         self.write(f"[forge] {text}\n".encode())
 
     def pump(self, source: IO[bytes], is_report: Callable[[bytes], bool]) -> None:
-        """Writes a handler's output until its end, except lines for which `is_report` is true."""
+        """Copies a handler's output to the log until the output ends.
+
+        Skips lines for which `is_report` is true.
+        """
         held = b""
         while chunk := source.read1(_READ_BYTES):  # type: ignore[attr-defined]
             *lines, held = _LINE_END.split(held + chunk)
@@ -66,8 +70,8 @@ class LogFile:
                 self._write_unless_report(line + b"\n", is_report)
             if len(held) > _LINE_BYTES:
                 # Cut this long line, but not inside a secret. First mask the complete secrets. Then
-                # hold back as many bytes as the longest secret has, because they may be the
-                # beginning of another secret.
+                # keep the end of the line for later, because it may be the beginning of another
+                # secret. This end is as long as the longest secret.
                 held = self._mask.apply(held)
                 cut = max(0, len(held) - self._mask.longest)
                 self.write(held[:cut])

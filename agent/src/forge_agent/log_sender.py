@@ -37,7 +37,10 @@ class LogSender:
             self._thread.start()
 
     def finish(self) -> None:
-        """Uploads the rest. Retries until the lease stops, then tries once more."""
+        """Uploads the rest of the log. Retries while the control plane is unavailable.
+
+        If the job's lease stops, or the control plane refuses the upload, tries only once more.
+        """
         if not self._url:
             return
         self._is_over = True
@@ -59,8 +62,8 @@ class LogSender:
             except ControlPlaneUnavailable:
                 pause_s = min(2 * pause_s, _MAX_PAUSE_S)
             except Refused as error:
-                # No need to stop the job here: if the worker has lost it, the next heartbeat's
-                # response says so.
+                # Stop only the upload, not the job. If the worker has lost the job, the response to
+                # the next heartbeat stops the job.
                 logger.warning("log refused: %s", error)
                 return
 

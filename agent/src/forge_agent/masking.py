@@ -44,7 +44,7 @@ class Mask:
 
 
 def mask_for(config: AgentConfig) -> Mask:
-    """Masks the secrets of the environment, the configuration and the handlers' variables."""
+    """Creates a mask for secrets of the environment, configuration and handlers' variables."""
     own = [config.api_key]
     if config.s3:
         own += [config.s3.access_key_id, config.s3.secret_access_key]

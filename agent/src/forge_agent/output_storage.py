@@ -31,7 +31,7 @@ class Storage(Protocol):
 
 
 class BridgeStorage:
-    """Uploads through the control plane: the worker needs no credentials of a store."""
+    """Uploads files to the control plane, so the worker needs no credentials for a store."""
 
     def __init__(self, control_plane: ControlPlane, lease: Lease) -> None:
         self._control_plane = control_plane
@@ -44,7 +44,7 @@ class BridgeStorage:
 
 
 class LocalStorage:
-    """Stores files in a directory of this machine, which the control plane may also use."""
+    """Stores files in a directory of this machine, which may be the control plane's store."""
 
     def __init__(self, root: Path, lease: Lease) -> None:
         self._root = root
@@ -64,7 +64,7 @@ class LocalStorage:
 
 
 class S3Storage:
-    """A bucket with the worker's own credentials. Large files are uploaded in parts."""
+    """Stores files in a bucket, with the worker's own credentials. Uploads large files in parts."""
 
     def __init__(self, config: S3Config, lease: Lease) -> None:
         self._config = config
@@ -88,7 +88,10 @@ class S3Storage:
 
 
 class MirroredStorage:
-    """Stores files twice: in the worker's own store, and in the control plane for other readers."""
+    """Stores each file in the worker's own store and in the control plane.
+
+    Users and other workers read the files from the control plane.
+    """
 
     def __init__(self, own: Storage, control_plane: Storage) -> None:
         self._own = own

@@ -11,7 +11,8 @@ from pathlib import Path
 logger = logging.getLogger(__name__)
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Opens even a folder that the agent may not read, so that its mode can be changed. Linux only.
+# Opens a folder even if its mode gives the agent no read permission. The agent can then change this
+# mode. Linux only.
 _NAME_ONLY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -57,9 +58,10 @@ class _Removal:
         self._empty(self._top, self._remove)
 
     def _empty(self, folder: int, on_folder: Callable[[str, int], None]) -> None:
-        """Lists the folder and handles its entries. Repeats this until a listing changes nothing.
+        """Removes the folder's files, and calls `on_folder` for each subfolder.
 
-        One listing is not enough: it may miss entries of a folder that changes at the same time.
+        Repeats this until a round removes and moves nothing. One round is not enough: a listing may
+        miss entries of a folder that changes at the same time.
         """
         before = -1
         while before != self._steps:
@@ -112,7 +114,7 @@ def _open(name: str, parent: int | None = None) -> int:
 
 
 def _permit(name: str, parent: int | None) -> None:
-    """Gives the owner permission to list, empty and move a folder."""
+    """Sets a folder's mode so that its owner can list it, move it and remove its entries."""
     folder = os.open(name, _NAME_ONLY, dir_fd=parent)
     try:
         if os.fstat(folder).st_mode & stat.S_IRWXU != stat.S_IRWXU:

@@ -19,9 +19,9 @@ def deliver(
 ) -> bool:
     """Sends the result until the control plane accepts or refuses it. Retries without limit.
 
-    Returns True if the result was accepted. Returns False if it was refused, even if a report of
-    failure was then accepted in its place. Raises Refused if the API key is refused. `register`:
-    called if the control plane does not know this worker.
+    If the control plane refuses the result as invalid or too large, reports the job as failed
+    instead. Returns True only if the original result was accepted. Raises Refused if the API key is
+    refused. `register`: called if the control plane does not know this worker.
     """
     backoff_s, sent = 0.5, result
     while True:

@@ -1,13 +1,17 @@
 """Checks for values that JSON or the control plane can't represent."""
 
 import json
+import re
+
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""NUL in JSON text. An escaped backslash (two) before `u0000` is not NUL."""
 
 
 def require_sendable(value: object) -> None:
     """Raises ValueError for NaN, infinities, unpaired surrogates and NUL."""
     text = json.dumps(value, allow_nan=False, ensure_ascii=False)
     text.encode()
-    if "\\u0000" in text:
+    if _NUL.search(text):
         raise ValueError("text may not contain NUL")
 
 

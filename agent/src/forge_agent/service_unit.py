@@ -93,7 +93,7 @@ class Service:
 
     @property
     def unit(self) -> str:
-        """The unit's name. Its suffix keeps a service named `a.timer` from becoming a timer."""
+        """The unit's name. Without the suffix, a service named `a.timer` would become a timer."""
         return f"{self.name}.service"
 
     @property
@@ -131,6 +131,9 @@ def _state_settings(service: Service) -> str:
 
 
 def _groups_of_gpus() -> list[str]:
-    """Only existing groups: systemd does not start a service with an unknown group."""
+    """The groups for GPU access that exist on this machine.
+
+    systemd does not start a service with an unknown group.
+    """
     known = {group.gr_name for group in grp.getgrall()}
     return [name for name in _GPU_GROUPS if name in known]

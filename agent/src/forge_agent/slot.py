@@ -295,7 +295,8 @@ class Slot:
         self._changed()
 
     def _deliver(self, result: dict[str, Any]) -> None:
-        # Without `leaving`, the scheduler would immediately assign the next job to this slot.
+        # A draining slot fetches no other job. `leaving` tells the control plane not to assign a
+        # job to this worker when the result arrives.
         sent = {**result, "leaving": True} if self._leaving.is_set() else result
         if not deliver(self._control_plane, sent, self._register_until_accepted):
             self._drop_deployment(result)
@@ -304,7 +305,7 @@ class Slot:
             self._unsent = None
 
     def _drop_deployment(self, result: dict[str, Any]) -> None:
-        """Stops the model that was deployed for a job that this worker has lost."""
+        """Stops the model that a deploy job started, because the job's result was refused."""
         deployment_id = result.get("result", {}).get("deployment_id")
         if deployment_id:
             self._deployments.stop(str(deployment_id))

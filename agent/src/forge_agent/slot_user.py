@@ -14,7 +14,7 @@ _GPU_NODES = ("nvidia*", "nvidia-caps/*", "dri/*", "kfd")
 
 @dataclass(frozen=True)
 class SlotUser:
-    """A user without a name: its id needs no entry in /etc/passwd, and is also its group's id."""
+    """A Unix user that handlers run as. Its group has the same id. Needs no /etc/passwd entry."""
 
     uid: int
     groups: tuple[int, ...] = ()
@@ -31,9 +31,9 @@ class SlotUser:
 
 @dataclass(frozen=True)
 class RunAs:
-    """Which user handlers run as: `bare` without a container, `contained` in a container.
+    """The users that handlers run as. None means the agent's user.
 
-    None: the agent's user.
+    `bare` is for handlers without a container, `contained` for handlers in a container.
     """
 
     bare: SlotUser | None = None

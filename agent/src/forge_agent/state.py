@@ -1,4 +1,4 @@
-"""The agent's state folder: one per worker of the machine, locked by one agent at a time."""
+"""The agent's state folder. Each WORKER_ID has its own folder, which one agent at a time locks."""
 
 import contextlib
 import fcntl
@@ -17,7 +17,7 @@ _WORKER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 class StateFolder:
-    """Contains a folder per slot, the lock and `status.json`."""
+    """The agent's state folder: a folder per slot, the agent's lock file and `status.json`."""
 
     def __init__(self, state_dir: Path, worker_id: str | None) -> None:
         """Raises ConfigError if the folder can't be used, or another agent has locked it."""
@@ -54,7 +54,7 @@ class StateFolder:
 
 
 def read_statuses(state_dir: Path) -> list[dict[str, Any]]:
-    """The status of every worker that has run here, and whether its agent is running."""
+    """The last status of each agent that has used `state_dir`, and whether the agent is running."""
     found = []
     for file in sorted(state_dir.glob("*/status.json")):
         try:
@@ -69,9 +69,10 @@ def read_statuses(state_dir: Path) -> list[dict[str, Any]]:
 
 
 def _generate_once(file: Path) -> str:
-    """The worker's name, stable across restarts.
+    """Reads the worker's name from the file. If the file does not exist, generates a name.
 
-    On a machine with a copy of another machine's disk, generates a new name.
+    The file also has the machine's id. If that is another machine's id, because the disk was
+    copied, generates a new name. Writes a generated name to the file.
     """
     machine = _machine_id()
     with contextlib.suppress(FileNotFoundError):

@@ -1,15 +1,16 @@
-"""Supervises a command: none of its processes outlives the agent or the command itself.
+"""Runs a command, and ends all its processes when the command or the agent ends.
 
     python supervisor.py <status fd> <memory bytes, 0 for no limit> <user> <command> …
 
-Starts the command in a new session. Standard input is a pipe from the agent: `term` and `kill` in
-it become signals to the whole process group. If the pipe closes, because the agent is gone, the
-group is killed. When the command ends, all its remaining processes are ended. Imports no module of
-the agent: this process must be small, and work even if the agent does not.
+Starts the command in a new session. The supervisor's standard input is a pipe from the agent. If
+the agent writes `term` or `kill`, the supervisor signals the command's whole process group. If the
+pipe closes, the agent has ended, and the supervisor kills the group. When the command ends, the
+supervisor ends the command's remaining processes. This file imports no module of the agent: the
+supervisor must be small, and work even if the agent does not.
 
 `<user>` is the user to run the command as: `-` for the agent's user, else `uid:group,group…`, which
-requires root. The supervisor itself stays root: it can signal the command, but the command can't
-signal it.
+requires root. The supervisor itself continues to run as root: it can signal the command, but the
+command can't signal the supervisor.
 
 Writes lines of JSON to the status descriptor: first {"pid"}, then {"code", "signal", "reason"}.
 """
@@ -71,8 +72,8 @@ def _start(command: list[str], status_fd: int, user: str) -> int:
         if user != "-":
             _switch_user(user)
         if IS_LINUX:
-            # Makes the kernel kill the command when the supervisor ends. Must follow the change of
-            # user, which clears this setting.
+            # Makes the kernel kill the command when the supervisor ends. The user must be changed
+            # before this call, because a change of user clears the setting.
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != ours:  # the supervisor ended before the call
                 os._exit(1)
@@ -83,7 +84,7 @@ def _start(command: list[str], status_fd: int, user: str) -> int:
 
 
 def _switch_user(user: str) -> None:
-    """Switches permanently: no program of the command, not even sudo, can regain privileges."""
+    """Switches the user permanently: the command can't regain privileges, not even with sudo."""
     uid, _, groups = user.partition(":")
     os.fchown(1, int(uid), int(uid))  # lets the command open /dev/stdout and /dev/stderr
     os.setgroups([int(group) for group in groups.split(",") if group])
@@ -157,7 +158,7 @@ def _end_remaining(child: int) -> None:
 
 
 def _descendants(of: int) -> list[int]:
-    """All descendants of a process, from /proc; none without /proc.
+    """All descendants of a process, as listed in /proc. Empty if the system has no /proc.
 
     Uses a loop instead of recursion: a job may create a chain of processes of any length.
     """
@@ -176,8 +177,8 @@ def _descendants(of: int) -> list[int]:
 def _memory_of(pids: list[int], limit: int) -> int:
     """Returns the memory of all processes in bytes. May return an upper bound.
 
-    First computes the upper bound, which counts shared memory once for each process. Computes the
-    exact number only if the upper bound exceeds the limit, because this takes long.
+    The upper bound counts shared memory once for each process. The exact number takes long to
+    compute, so it is computed only if the upper bound exceeds the limit.
     """
     resident = sum(_resident(pid) for pid in pids)
     return resident if resident <= limit else sum(_proportional(pid) for pid in pids)

@@ -81,8 +81,8 @@ class SupervisedProcess:
         self._timer: threading.Timer | None = None
         self._ending = Ending(code=None, signal=9, reason="its supervisor was killed")
         self.pid = int(json.loads(self._status.readline() or '{"pid": 0}')["pid"])
-        # Watches in a thread: if the supervisor is killed, the command's processes must end
-        # immediately, not only when `wait` is called.
+        # A thread waits for the supervisor's end. If the supervisor is killed, this thread ends the
+        # command's processes immediately, even if `wait` is not called.
         self._watcher = threading.Thread(target=self._watch, name="supervisor", daemon=True)
         self._watcher.start()
 
@@ -136,14 +136,15 @@ class SupervisedProcess:
                     os.killpg(self.pid, signal.SIGKILL)
             end_marked(self._marker)
             if self._user:
-                # Processes may have left the group and removed the marker, so end all processes of
-                # the user. If the command is a model's server, this ends the slot's other model
-                # servers too: they have the same user, and are restarted (deployment.py).
+                # A process may have left the group and removed MARKER from its environment. So end
+                # all processes of the user. If the command is a model server, this also ends the
+                # slot's other model servers, which run as the same user. The agent restarts those
+                # servers (deployment.py).
                 end_processes_of(self._user.uid)
 
 
 def end_marked(marker: str | None) -> None:
-    """Ends every process with the marker in its environment, in any process group.
+    """Ends every process whose variable MARKER has this value, in any process group.
 
     A single scan can miss a process that starts during the scan. It can also miss a process that
     calls exec at that moment, because the process's environment is briefly empty.
@@ -158,10 +159,10 @@ def end_marked(marker: str | None) -> None:
 
 
 def _end_found(wanted: bytes) -> bool:
-    """Scans all processes once, and kills each process that has the marker.
+    """Scans all processes once. Kills each process that has `wanted` in its environment.
 
-    Returns True if it found such a process, or a process that may have the marker but shows an
-    empty environment at the moment.
+    Returns True if it killed a process. Also returns True if it found a process whose environment
+    is empty at the moment, because this process may have `wanted` too.
     """
     found = False
     for folder in Path("/proc").glob("[0-9]*"):

@@ -12,7 +12,7 @@ _ACCOUNT = re.compile(r"[\w.@+-]+\$?", re.ASCII)
 
 
 def word(value: str) -> str:
-    """Quotes a word of a list of words. Raises ConfigError if it can't be represented."""
+    """Quotes one word of a setting's value. Raises ConfigError if it has invalid characters."""
     if _PLAIN.fullmatch(value):
         return value
     text = _text(value).replace("\\", "\\\\").replace('"', '\\"')
@@ -31,7 +31,7 @@ def program(path: str) -> str:
 
 
 def argument(value: str) -> str:
-    """Quotes a further word of a command. Escapes `$`, because systemd expands variables in it."""
+    """Quotes an argument of a command. Escapes `$`: systemd expands variables in arguments."""
     return word(value).replace("$", "$$")
 
 

@@ -19,9 +19,10 @@ _HELPER_S = 1.0
 
 
 def end_processes_of(uid: int, timeout_s: float | None = None) -> list[int]:
-    """Ends all processes of a user, in any group and with any parent. Returns remaining ids.
+    """Ends all processes of a user, in any group and with any parent.
 
-    Requires root. A process that waits for a device may remain until the device responds.
+    Returns the ids of the processes that remain: a process that waits for a device can't end until
+    the device responds. Requires root.
     """
     deadline = time.monotonic() + (TIMEOUT_S if timeout_s is None else timeout_s)
     rounds = 0
@@ -46,13 +47,15 @@ def processes_of(uid: int) -> list[int]:
 
 
 def _end(uid: int, pids: list[int]) -> None:
-    """Kills in two ways: a job can evade each of them, but not both."""
+    """Kills the processes in two ways. A job can evade the first or the second, but not both."""
     for pid in pids:
-        # As root: the user's processes can't signal the agent, but can fork between two kills.
+        # First way: the agent, which runs as root, kills one process after another. The processes
+        # can't kill the agent, but can fork between two kills.
         with contextlib.suppress(OSError):
             _kill(pid, uid)
-    # As the user: the kernel signals all processes at once, before they can fork. But this helper
-    # can't start if the user has reached its process limit, and the processes can kill it first.
+    # Second way: a shell that runs as the user kills all processes of this user. The kernel signals
+    # all of them at once, before they can fork. But the shell can't start if the user has reached
+    # its process limit, and the processes may kill the shell first.
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         subprocess.run(
             ["/bin/sh", "-c", "kill -KILL -1"],

@@ -15,11 +15,13 @@ _held: list[int] = []
 
 
 def claim_user_range(base: int, folder: Path = Path("/run/forge-agents")) -> int | None:
-    """Reserves a range of `SIZE` ids for this agent. Returns its first id, or None if none is free.
+    """Reserves a range of `SIZE` user ids for this agent.
 
-    Tries the range from `base` first. Agents must not share ids, because each agent ends all
-    processes of its users. Also returns `base` if the lock file can't be created: with None, jobs
-    would run as root.
+    Returns the first id of the range, or None if all ranges are in use. Tries the range from
+    `base` first. Agents must not share ids, because each agent ends all processes of its users.
+
+    If the lock file can't be created, returns `base` without a reservation. Does not return None in
+    this case, because the agent might then run jobs as root.
     """
     for first in range(base, base + _TRIES * SIZE, SIZE):
         path = folder / f"users-{first}.lock"

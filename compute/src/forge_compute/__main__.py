@@ -29,7 +29,7 @@ def main() -> int:
 
 
 def load_handler(job_type: str) -> Handler:
-    """The function with the job type's name, from the module of the same name.
+    """Returns the job type's handler: the function `<job_type>` of the module `<job_type>`.
 
     Raises FatalError for an unknown job type, and if PyTorch is needed but not installed.
     """

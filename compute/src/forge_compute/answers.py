@@ -36,6 +36,6 @@ def is_refusal(text: str) -> bool:
 
 
 def similarity(expected: str, given: str) -> float:
-    """How similar two texts are in form, from 0 to 1. All digits count as equal."""
+    """The similarity of two texts, from 0 to 1. All digits count as equal."""
     one, other = (_VALUE.sub("0", normalise(text)) for text in (expected, given))
     return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio()

@@ -65,13 +65,14 @@ class Tally:
 
     @property
     def compares(self) -> bool:
-        """Whether `add` still looks for near-duplicates, for which it needs the row's signature."""
+        """Whether `add` still looks for near-duplicates. If so, `add` needs the row's signature."""
         return not self._whole_rows.is_full
 
     def add(self, row: Row, signature: MinHash | None) -> Finding:
         """Adds a row to the totals and returns its finding.
 
-        `signature`: the MinHash of the whole row's text. May be None if `compares` is false.
+        `signature`: the MinHash of the whole row's text. May be None if the property
+        `compares` is false.
         """
         scores = score(row.instruction, row.response)
         self._count_fields(row)

@@ -22,8 +22,9 @@ class BuiltinTeacher:
     If `style` asks for steps, detail or an explanation, an answer is a full sentence. Otherwise, it
     is the bare value.
 
-    Only the teacher `builtin:mixed` reads the brief. If the brief's domain or task is the name of
-    another builtin task, such as `dates`, all instructions are of this task.
+    If the `domain` or `task` of the Brief is the name of a builtin task, such as `dates`, the
+    teacher `builtin:mixed` writes only instructions of this task. Other builtin teachers ignore
+    both fields.
     """
 
     concurrency = 1

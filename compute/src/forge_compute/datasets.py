@@ -22,9 +22,9 @@ _SUFFIXES = (".parquet", ".jsonl", ".csv")
 class Dataset:
     """The rows of a parquet, jsonl or csv file.
 
-    In a folder, reads the most processed file: the first of `_PREFERRED` that exists. If none of
-    these exists, reads the folder's only parquet file. Without parquet files, reads the only jsonl
-    file, and without jsonl files the only csv file.
+    In a folder, reads the first of the `_PREFERRED` files that exists. If none exists, reads the
+    folder's only parquet file. Without parquet files, reads the only jsonl file, and without jsonl
+    files the only csv file.
     """
 
     def __init__(self, path: Path) -> None:

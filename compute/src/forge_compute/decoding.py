@@ -27,7 +27,7 @@ def sample(
     """Continues all prompts at once. Yields a list for each step, with one token per prompt.
 
     Temperature 0 takes the most likely token. All prompts must have the same length. Does not stop
-    at a response's end token: the caller must.
+    at an end token: the caller must stop the iteration.
     """
     ids = torch.tensor(prompts, device=device_of(model))
     cache: Any = None

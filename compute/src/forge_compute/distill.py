@@ -82,13 +82,13 @@ class Selection:
 
 
 def distill(job: Job) -> dict[str, Any]:
-    """Writes one row for each selected row of the dataset, in the same order.
+    """Selects rows of the dataset, and writes them with the teacher's answers, in the same order.
 
     Selects rows with a mean score of at least `min_score`. Of rows with the same instruction,
-    selects only the first. If the teacher can't answer an instruction (builtin teachers only), the
-    row keeps its original response, and its `teacher` is null. Skips and counts rows for which the
-    teacher gave only unusable answers. If `student_model` is given (a model name as for `train`),
-    also skips and counts rows that are too long for this model.
+    selects only the first. If a builtin teacher can't answer a row's instruction, the row keeps its
+    original response, and its `teacher` is null. Skips and counts rows for which the teacher gave
+    only unusable answers. If `student_model` is given (a model name as for `train`), also skips and
+    counts rows that are too long for this model.
 
     Params: min_score (0.6), max_unusable, style and seed for builtin teachers, and the params of
     EndpointTeacher.
@@ -209,7 +209,10 @@ async def _answered(
 
 
 def _means(table: pa.Table, rows: list[Row]) -> list[float]:
-    """Each row's mean score: the audit's if the dataset was audited, else computed here."""
+    """Returns each row's mean score.
+
+    Uses the scores of the audit if the dataset was audited. Otherwise, computes the scores.
+    """
     if all(name in table.column_names for name in _SCORE_COLUMNS):
         columns = [table[name].to_pylist() for name in _SCORE_COLUMNS]
         return [sum(value or 0.0 for value in values) / 3 for values in zip(*columns, strict=True)]

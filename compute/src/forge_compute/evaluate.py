@@ -34,7 +34,7 @@ def evaluate(job: Job) -> dict[str, Any]:
     correctness  share of answers that have the correct value and are not cut off; an answer that
                  checks.py can't check must equal the expected one
     helpfulness  share of real answers: not empty, not cut off, not a refusal
-    style        mean similarity to the expected answer's form, ignoring values
+    style        mean similarity of the text to the expected answer; all digits count as equal
 
     Rows: `benchmark` (a dataset, or builtin:<name>), else the checkpoint's heldout.parquet.
     Params: limit (maximum number of rows, 1000).
@@ -153,7 +153,7 @@ def _rows(job: Job, checkpoint: Path) -> tuple[str, list[Row]]:
 
 
 def _builtin_rows(name: str, count: int) -> list[Row]:
-    """Rows of a builtin task. If the task is small, some may also be in the training data."""
+    """Rows of a builtin task. In a small task, some rows may also be in the training data."""
     rows = []
     for instruction in islice(builtin_tasks.instructions(name, _BENCHMARK_SEED), count):
         correct = correct_answer(instruction)

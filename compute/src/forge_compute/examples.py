@@ -25,9 +25,10 @@ class Split:
 
 
 def split(rows: Iterator[Row], share: float) -> Split:
-    """Holds out all rows of some instructions. `share`: their approximate fraction, from 0 to 1.
+    """Selects some instructions, and holds out all rows that have one of them.
 
-    Every call with the same share holds out the same instructions.
+    `share`: the approximate fraction of the instructions to select, from 0 to 1. Every call with
+    the same share selects the same instructions.
     """
     parts = Split([], [])
     for row in rows:

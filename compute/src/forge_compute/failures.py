@@ -15,7 +15,7 @@ class FatalError(Exception):
 
 
 class TransientError(Exception):
-    """A service outside of the job was unavailable. A retry may succeed."""
+    """A service was unavailable, or PyTorch can't use the worker's GPU. A retry may succeed."""
 
 
 _TRANSIENT_TYPES = (TransientError, ConnectionError, TimeoutError, socket.gaierror, MemoryError)

@@ -151,7 +151,7 @@ async def _answered(
             return None
         return answer.paired(instruction) if answer else None
 
-    # Requests only as many answers as rows are missing, because each answer costs money.
+    # Never request more answers than the number of missing rows, because each answer costs money.
     while wanted > 0 and (next_ones := list(islice(prompts, min(wanted, _PROMPTS_AT_ONCE)))):
         async with aclosing(concurrently(map(call, next_ones), teacher.concurrency)) as pairs:
             async for pair in pairs:

@@ -112,7 +112,7 @@ def _transformers(name: str) -> Any:  # noqa: ANN401 - the module
 
 
 def _unreadable(source: Path | str) -> str | None:
-    """Says which file of the model this process can't read. None if it can read all files.
+    """Returns an error message if this process can't read a file of the model, else None.
 
     transformers would report an unreadable file as missing. Handlers often run as a separate user,
     who may lack permissions that the agent's user has.
@@ -126,7 +126,10 @@ def _unreadable(source: Path | str) -> str | None:
 
 
 def _is_network_error(error: BaseException) -> bool:
-    """Whether the cause is a network error. transformers raises OSError for other errors, too."""
+    """Whether the error or one of its causes is a network error.
+
+    The type OSError alone does not show this: transformers raises it for many errors.
+    """
     cause: BaseException | None = error
     while cause:
         if isinstance(cause, ConnectionError | TimeoutError | socket.gaierror):

@@ -129,7 +129,7 @@ def to_device(model: LanguageModel) -> LanguageModel:
 
 
 def find_gpu_failure(model: LanguageModel) -> str | None:
-    """Returns the error that has ended this process's use of the GPU, if any.
+    """Returns the error if this process can no longer use its GPU, else None.
 
     After an error in a kernel, such as an illegal memory access, every later call of CUDA in the
     same process fails.
@@ -144,9 +144,9 @@ def find_gpu_failure(model: LanguageModel) -> str | None:
 
 
 def _should_have_gpu() -> bool:
-    """Whether this worker has a GPU that its configuration does not hide from the handler.
+    """Whether this worker has a GPU that the handler should be able to use.
 
-    An empty CUDA_VISIBLE_DEVICES in the handler's configuration hides the GPUs on purpose.
+    False if CUDA_VISIBLE_DEVICES is set to an empty string, which hides the GPUs on purpose.
     """
     is_hidden = os.environ.get("CUDA_VISIBLE_DEVICES") == ""
     return int(os.environ.get("FORGE_GPU_COUNT", "0")) > 0 and not is_hidden

@@ -25,7 +25,8 @@ def signatures(texts: Sequence[str]) -> list[MinHash]:
 class NearDuplicates:
     """Finds earlier texts that are similar to a new one.
 
-    Keeps all texts in memory. The caller must not add a text once `is_full` is true.
+    Keeps the signatures of all added texts in memory. When `is_full` is true, the caller must not
+    add more texts.
     """
 
     def __init__(self, limit: int) -> None:
@@ -35,7 +36,7 @@ class NearDuplicates:
 
     @property
     def compared(self) -> int:
-        """Number of known texts."""
+        """Number of added texts."""
         return len(self._known)
 
     @property
@@ -43,7 +44,10 @@ class NearDuplicates:
         return len(self._known) >= self._limit
 
     def add(self, signature: MinHash, label: str = "") -> set[str]:
-        """Adds a text. Returns the labels of the known texts that are similar to it."""
+        """Adds a text by its signature. Returns the labels of similar texts that were added before.
+
+        `label`: chosen by the caller, for example the text's split.
+        """
         similar = {
             self._known[key][1]
             for key in self._index.query(signature)

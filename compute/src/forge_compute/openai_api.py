@@ -25,7 +25,8 @@ _LINGER_BYTES = 32 * 2**20
 class ApiServer(ThreadingHTTPServer):
     """Binds to its port at once, so that the port is known. Listens only after `server_activate`.
 
-    If `token` is given, requests without it as their bearer token get a 401, except for `/health`.
+    If `token` is given, every request except `/health` must send it as its bearer token. Otherwise,
+    the response is a 401.
     """
 
     daemon_threads = True
@@ -46,8 +47,8 @@ class ApiServer(ThreadingHTTPServer):
     def _give_up(self, gpu_failure: str) -> None:
         """Ends `serve_forever` after a GPU failure: only a new process can use the GPU again.
 
-        The process ends when `serve_forever` returns. So first waits a moment, in which open
-        requests receive their error.
+        The process ends when `serve_forever` returns. So this method first waits for
+        `_LAST_RESPONSES_S`: in this time, open requests receive an error.
         """
         self.gpu_failure = gpu_failure
         time.sleep(_LAST_RESPONSES_S)
@@ -128,8 +129,8 @@ class _Connection(BaseHTTPRequestHandler):
         except BadRequest as error:
             self._refuse(error.status, str(error), error.param, error.code)
             return
-        except Busy:
-            self._refuse(503, "too many waiting requests", code="overloaded", retry_after="1")
+        except Busy as error:
+            self._refuse(503, str(error), code="overloaded", retry_after="1")
             return
         try:
             (self._stream if completion.is_streamed else self._answer)(
@@ -246,7 +247,7 @@ class _ResponseBuilder:
         return {**self._head, "choices": [choice], "usage": self._usage(finish)}
 
     def events(self, piece: str | Finish) -> list[dict[str, Any]]:
-        """Converts a piece of the text, or its end, to server-sent events."""
+        """Returns the data of the server-sent events for a piece of the text, or for its end."""
         if isinstance(piece, str):
             return [self._chunk(piece, None)]
         if piece.reason == "error":

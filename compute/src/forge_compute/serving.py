@@ -16,7 +16,7 @@ QUEUE_LENGTH = 32
 
 
 class Busy(Exception):
-    """The queue is full."""
+    """The queue is full, or the GPU has failed."""
 
 
 @dataclass(frozen=True)
@@ -69,21 +69,24 @@ class ModelQueue:
         length: int = QUEUE_LENGTH,
         on_gpu_failure: Callable[[str], None] = lambda error: None,
     ) -> None:
-        """`on_gpu_failure`: called once with the error. All later requests would fail, too."""
+        """`on_gpu_failure`: called once, with the error. From then on, `submit` raises Busy."""
         self._model = model
         self._on_gpu_failure = on_gpu_failure
         self._has_ended = False
+        self._ending = threading.Lock()
+        """Held while a request is added, so that none is added after `_refuse_all`."""
         self._requests: queue.Queue[Request] = queue.Queue(length)
         threading.Thread(target=self._run, name="model", daemon=True).start()
 
     def submit(self, request: Request) -> None:
         """Queues a request. Raises Busy if the queue is full, or the GPU has failed."""
-        if self._has_ended:
-            raise Busy
-        try:
-            self._requests.put_nowait(request)
-        except queue.Full as error:
-            raise Busy from error
+        with self._ending:
+            if self._has_ended:
+                raise Busy("the worker's GPU has failed")
+            try:
+                self._requests.put_nowait(request)
+            except queue.Full as error:
+                raise Busy("too many waiting requests") from error
 
     def _run(self) -> None:
         while True:
@@ -99,7 +102,8 @@ class ModelQueue:
                     return
 
     def _refuse_all(self) -> None:
-        self._has_ended = True
+        with self._ending:
+            self._has_ended = True
         with contextlib.suppress(queue.Empty):
             while True:
                 self._requests.get_nowait().put(Finish("error", 0))
@@ -138,9 +142,9 @@ def _first_stop(text: str, stops: list[str]) -> int | None:
 
 
 def _final_length(text: str, stops: list[str]) -> int:
-    """Returns how many characters can be sent now: those that later tokens can't change.
+    """Returns how many characters can be sent now, because later tokens can't change them.
 
-    If the text ends with an incomplete character or the beginning of a stop text, leaves that out.
+    Does not count an incomplete character, or the beginning of a stop text, at the text's end.
     """
     end = len(text.rstrip("\ufffd"))
     for stop in stops:

@@ -59,7 +59,7 @@ class Answer:
 
 
 class Unusable(Exception):
-    """The teacher's answer has the wrong format. A retry may succeed."""
+    """The teacher's answer is empty, cut off or malformed. A retry may succeed."""
 
 
 class Teacher(Protocol):
@@ -70,9 +70,9 @@ class Teacher(Protocol):
     """Maximum number of concurrent calls."""
 
     async def pairs(self, brief: Brief, count: int, avoid: Sequence[str]) -> list[Pair]:
-        """Returns at most `count` pairs. Asks the teacher to avoid instructions of `avoid`.
+        """Returns at most `count` pairs. Raises Unusable.
 
-        Raises Unusable.
+        `avoid`: instructions that an endpoint is asked not to repeat. Builtin teachers ignore it.
         """
 
     async def answer(self, instruction: str) -> Answer | None:
@@ -85,7 +85,11 @@ class Teacher(Protocol):
 
 
 def find_teacher(job: Job, name: str) -> Teacher:
-    """Returns a teacher by its name. Raises FatalError, which lists all names, if it is unknown."""
+    """Returns the teacher with this name.
+
+    Raises FatalError for an unknown name, and if the environment variable that should hold the
+    teacher's API key is not set.
+    """
     if name.startswith(builtin_tasks.PREFIX):
         from .builtin_teacher import BuiltinTeacher
 

@@ -166,7 +166,11 @@ def _plan(job: Job, model: LanguageModel, examples: int, seed: int) -> Plan:
 
 
 def _fingerprint(name: str, plan: Plan, rows: Split) -> str:
-    """A hash of model, plan and rows: equal for two attempts of one job."""
+    """A hash of the model's name, the plan and the rows.
+
+    All attempts of a job have the same hash. An attempt does not resume from a checkpoint with
+    another hash.
+    """
     digest = hashlib.blake2b(digest_size=16)
     digest.update(repr((name, plan.steps, plan.batch_size, plan.lr, plan.seed)).encode())
     for row in (*rows.train, None, *rows.held_out):

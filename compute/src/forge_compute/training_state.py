@@ -51,7 +51,8 @@ def load_state(
 ) -> TrainingState | None:
     """Restores model, optimizer and random number generators.
 
-    Returns None without changes if the file can't be read or has another plan.
+    `plan`: the fingerprint of this training. Returns None and changes nothing if the file can't be
+    read or has another fingerprint.
     """
     if path.is_dir():
         path = max(path.glob("step-*.pt"), default=path)

@@ -31,7 +31,7 @@ export interface JobTypeDeclaration<Type extends string = string> {
   /** The name of the type's price formula in price-formulas.ts. */
   price: PriceFormulaName;
   usage: UsageDeclaration;
-  /** The fields of a billing record of this type that are not priced. */
+  /** Details in billing records of this type: fields that are shown but not priced. */
   details?: readonly DetailName[];
   pipeline: PipelineDeclaration;
   /**
@@ -59,7 +59,7 @@ interface PayloadDeclaration {
 
 /** Configured defaults for fields that a submission may omit. */
 export interface PayloadDefaults {
-  /** The teacher of a submission that gives a domain and no teacher. */
+  /** The default teacher, for submissions that give a domain but no teacher. */
   teacher: string;
 }
 
@@ -83,14 +83,15 @@ export type ReferenceKind =
 
 interface UsageDeclaration {
   /**
-   * What jobs of this type use besides GPU hours. If a tenant has no earlier jobs of the type, the
-   * estimate assumes a default amount of each.
+   * The units, besides GPU hours, that the usage of these jobs is measured in. If a tenant has no
+   * earlier jobs of the type, the cost estimate assumes a default amount of each unit.
    */
   uses: readonly ("tokens" | "rows" | "samples")[];
   /** True if a bill or billing record depends on the number of rows that the job reads. */
   readsRows: boolean;
   /**
-   * Number of rows that a model writes in a job; null: unknown. Limits the tokens that are billed.
+   * Computes how many rows a model writes in a job; null: unknown. The cost estimate uses this
+   * number. The number also limits how many tokens are billed.
    */
   rowsWritten?(payload: Record<string, unknown>, rowsRead: number | null): number | null;
   /** The usage that the control plane counts itself if the worker does not report it. */
@@ -109,23 +110,27 @@ interface PipelineDeclaration {
   /** Templates that include this type as a step. Their steps are in the order of DECLARATIONS. */
   templates: readonly TemplateName[];
   /**
-   * The field that a template sets to a reference to an earlier step's result. The nearest earlier
-   * step that has a result of the field's kind is used.
+   * The payload field that a template fills in with a reference to an earlier step's result. The
+   * template uses the nearest earlier step that has a result of the field's kind.
    */
   takes?: ReferenceField;
   /**
-   * The role of this type in a template's sweep. Each role belongs to exactly one type. `varied`:
-   * runs once for each set of fields. `judged`: measures each of these runs. `chosen`: continues
-   * with the best run.
+   * The role of this type in a template's sweep. Exactly one type has each role:
+   * - `varied`: the sweep has one step of this type for each set of fields.
+   * - `judged`: the sweep has one step of this type for each `varied` step, to evaluate its result.
+   * - `chosen`: the sweep has one step of this type, which continues with the best run.
    */
   sweep?: "varied" | "judged" | "chosen";
 }
 
-/** Texts and parameters for clients. Only the generators read it, not the control plane. */
+/**
+ * Texts and parameters for clients. Only the code generator (`npm run openapi`) reads them. The
+ * control plane does not.
+ */
 interface ClientDeclaration {
-  /** One sentence: the documentation of its SDK methods. */
+  /** One sentence that documents the type's SDK methods. */
   summary: string;
-  /** Payload fields as parameters of its Python method: positional, and keyword-only. */
+  /** Payload fields that the type's Python method takes: positional, and keyword-only. */
   parameters: { byPlace: readonly string[]; byName: readonly string[] };
   /** The command `forge jobs submit <type>`. */
   command: {
@@ -139,15 +144,15 @@ interface ClientDeclaration {
     about: string;
     /** Description of a pipeline step. */
     step: string;
-    /** Example of a gate condition on its result. */
+    /** Example of a gate condition on a step's result. */
     gate: string;
-    /** Color of its bars in charts. Neighbors must also differ for readers with color blindness. */
+    /** Color of the type's bars. Color-blind readers must be able to tell adjacent bars apart. */
     color: { light: string; dark: string };
   };
 }
 
 export interface CommandOption {
-  /** Without leading dashes: `num-samples`. */
+  /** The option's name without the leading dashes, e.g. `num-samples`. */
   name: string;
   /**
    * The payload field that the option sets. A URI that is given for `dataset_id` sets `dataset_uri`

@@ -5,15 +5,15 @@ import type { Signed } from "./context";
 import type { Session } from "./session";
 
 /**
- * The name of the lock and of the BroadcastChannel by which tabs share one event stream. Only tabs
- * that see the same data get the same name: all tenants' data for an admin, otherwise the data of
- * one tenant.
+ * The name of the lock and of the BroadcastChannel by which tabs share one event stream. Tabs have
+ * the same name only if they show the same data. An admin's tab shows the data of all tenants. Any
+ * other tab shows the data of one tenant.
  */
 const nameFor = ({ scope, userId }: Session): string =>
   scope === "admin" ? "forge.events" : `forge.events.${userId}`;
 /** Minimum time to collect events before a refetch, so that one refetch serves several events. */
 const GATHER_MS = 250;
-/** Minimum time between two refetches, which limits the load of a busy tenant. */
+/** Minimum time between two refetches. Limits the load that a busy tenant causes. */
 const PAUSE_MS = 1_500;
 const RETRY_MS = 5_000;
 

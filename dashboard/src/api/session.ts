@@ -150,6 +150,7 @@ export class SessionStore {
   }
 
   private enter(session: Session): void {
+    this.accepts = () => true;
     store(session);
     this.set({ status: "signed-in", session });
   }
@@ -188,7 +189,7 @@ export class SessionStore {
   }
 }
 
-/** Exchanges the pasted key for a key of this browser. Undefined if the server can't create one. */
+/** Creates a key for this browser with the pasted key. Undefined if the server can't create one. */
 async function exchange(client: Forge): Promise<{ key: string; key_id: string } | undefined> {
   try {
     const { key, key_id } = await client.apiKeys.createSession();

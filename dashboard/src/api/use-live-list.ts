@@ -27,7 +27,10 @@ export interface ListSource<Row> {
 }
 
 export interface LiveList<Row> extends PagedList<Row> {
-  /** The number of new rows that are not shown yet. Showing them at once would move other rows. */
+  /**
+   * The number of new rows that are not shown yet. If new rows appeared without a call of
+   * `showNew`, the other rows would move.
+   */
   newCount: number;
   showNew: () => void;
 }
@@ -84,8 +87,8 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
       return { ...data, pages: [{ ...first, items: [...added, ...first.items] }, ...rest] };
     });
   };
-  // If the list opens with rows from the cache, newer rows are shown at once: the user has not
-  // begun to read.
+  // If the list opens with rows from the cache, newer rows are shown as soon as they arrive. They
+  // don't disturb the user, who has not begun to read.
   const isFirst = useRef(true);
   useEffect(() => {
     if (!isFirst.current || !shown) return;

@@ -25,7 +25,7 @@ export function Shell() {
   const [overlay, setOverlay] = useState<"palette" | "help" | "nav">();
   const close = (): void => setOverlay(undefined);
   const path = useLocation({ select: ({ pathname }) => pathname });
-  // A change of the page, such as by the browser's back button, closes the overlay.
+  // Closes the overlay when the page changes, for example by the browser's back button.
   useEffect(() => {
     if (path) setOverlay(undefined);
   }, [path]);

@@ -71,7 +71,7 @@ export function ArtifactFacts({ artifact }: { artifact: Artifact }) {
 const shown = (value: unknown): string =>
   typeof value === "number" ? formatMeasured(value) : JSON.stringify(value);
 
-/** Facts that only manifests of this type have. */
+/** Facts that are specific to the manifest's artifact type. */
 function factsOf(manifest: Manifest): Entry[] {
   switch (manifest.artifact_type) {
     case "dataset":

@@ -62,7 +62,7 @@ function Loaded({ artifact }: { artifact: Artifact }) {
       params: { artifactId: artifact.artifact_id },
       search: { ...search, ...next },
       replace: true,
-      // With `resetScroll`, the router would scroll the page to an earlier position.
+      // By default, the router would scroll the page to an earlier position.
       resetScroll: false,
     });
   const tables = tablesOf(artifact);

@@ -3,7 +3,7 @@ import { formatUsd } from "../ui/format";
 import { Section } from "../ui/page";
 import styles from "./plain-table.module.css";
 
-/** The month's invoice as it would be now, line by line. */
+/** The lines of a month's invoice. For the current month, the invoice up to now. */
 export function InvoiceSection({ summary, isNow }: { summary: BillingSummary; isNow: boolean }) {
   const { lines, total_usd } = summary.estimated_invoice;
   const { gb_months, amount_usd } = summary.storage;

@@ -6,7 +6,10 @@ import { Tag } from "../ui/tag";
 import { ageColumn } from "../ui/time";
 import styles from "./record-columns.module.css";
 
-/** The columns of the table of billing records. @param open shows the record of a job. */
+/**
+ * The columns of the table of billing records.
+ * @param open is called to show the record of the job with this id.
+ */
 export const recordColumns = (open: (jobId: string) => void): readonly Column<BillingRecord>[] => [
   { id: "type", title: "Type", width: "88px", cell: ({ job_type }) => job_type },
   {

@@ -4,7 +4,7 @@ import { formatNumber, formatUsd, plural } from "../ui/format";
 import { Money } from "../ui/money";
 import { Skeleton } from "../ui/skeleton";
 
-/** The month's figures: cost so far, cost that still accrues, and the forecast. */
+/** The month's cost, the part of it for live deployments, the forecast, and the billed usage. */
 export function SpendFigures({
   summary,
   isNow,

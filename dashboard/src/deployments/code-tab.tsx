@@ -17,7 +17,7 @@ answer = client.chat.completions.create(
 )
 print(answer.choices[0].message.content)`;
 
-/** Code that calls the deployment. The key is a variable, so that a shared snippet never has it. */
+/** Code that calls the deployment. It contains no API key, so it is safe to share. */
 export function CodeTab({ address, id }: { address: string; id: string }) {
   return (
     <Stack gap={20}>

@@ -41,7 +41,10 @@ const HOUR_MS = 3_600_000;
 /** Below this age, the cost is too small to compute a rate from. */
 const MIN_LIVED_MS = 120_000;
 
-/** The cost of an hour. A deployment is billed for the time it lives, not per server. */
+/**
+ * The deployment's cost per hour; null if it is stopping, stopped, or younger than MIN_LIVED_MS.
+ * Billing counts the time from `created_at` to the stop, not the number of servers.
+ */
 export function hourlyUsd(
   { status, created_at, stop_requested_at, cost_usd }: Deployment,
   nowMs: number,

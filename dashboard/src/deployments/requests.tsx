@@ -11,7 +11,7 @@ import { SkeletonLines } from "../ui/skeleton";
 
 const BUCKET_S = 600;
 const POLL_MS = 10_000;
-/** Poll interval until the first request: the user waits for it to appear. */
+/** Poll interval while the deployment has had no request: the user waits for the first one. */
 const FIRST_POLL_MS = 2_000;
 
 /** The requests and responses of the deployment over the last day. */
@@ -81,8 +81,8 @@ const pointsOf = (buckets: readonly Bucket[], read: (bucket: Bucket) => number |
   });
 
 /**
- * Drops the last bucket if its time is not over: its low counts would make the curves fall at their
- * end. Keeps the last bucket if it is the only one.
+ * Drops the last bucket if its period has not ended yet. The counts of an unfinished period are
+ * low, so the curves would seem to fall. If this is the only bucket, it is kept.
  */
 function completeBuckets({ buckets, until }: DeploymentStats): readonly Bucket[] {
   const ended = buckets.filter(({ at }) => Date.parse(at) + BUCKET_S * 1000 <= Date.parse(until));

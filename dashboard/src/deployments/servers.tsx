@@ -68,7 +68,7 @@ const COLUMNS: readonly Column<Placement>[] = [
   },
 ];
 
-/** All servers ever started, newest first, with the reason why each ended. */
+/** All servers that the deployment ever had, newest first. Says why a server has ended. */
 export function Servers({
   deployment: { placements, replicas },
 }: {

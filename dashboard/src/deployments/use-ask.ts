@@ -33,7 +33,7 @@ export function useAsk(deploymentId: string) {
     const startMs = performance.now();
     const elapsed = (): number => performance.now() - startMs;
     setAnswers((all) => [...all, { prompt, text: "", state: "waiting" }]);
-    // The reference handler of `deploy` serves the model under the deployment's id.
+    // In the reference handler of `deploy`, the model's name is the deployment's id.
     const body = {
       model: deploymentId,
       messages: [{ role: "user", content: prompt }],

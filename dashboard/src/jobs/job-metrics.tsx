@@ -20,7 +20,7 @@ export function JobMetrics({ job, search, onChange }: JobTabProps) {
   const attempt = Math.min(search.attempt ?? job.attempts, job.attempts);
   const isLive = !isFinished(job) && attempt === job.attempts;
   const { data, error, refetch } = useQuery({
-    // When the job ends, `isLive` changes the key. This causes one last fetch.
+    // `isLive` is part of the query key: when the attempt ends, the new key causes a last fetch.
     queryKey: ["jobs", "metrics", job.job_id, attempt, isLive],
     queryFn: ({ signal }) =>
       forge.jobs.metrics(job.job_id, { attempt, max_points: 1_000 }, { signal }),

@@ -54,7 +54,7 @@ function Loaded({ job, error, onRetry }: { job: JobData; error: unknown; onRetry
       params: { jobId: job.job_id },
       search: { ...search, ...next },
       replace: true,
-      // With `resetScroll`, the router would scroll the page and its log to an earlier position.
+      // If `resetScroll` is true, the router scrolls the page and its log to an earlier position.
       resetScroll: false,
     });
   const explanation = explainJob(job, attempts);

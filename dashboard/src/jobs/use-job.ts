@@ -19,7 +19,7 @@ export function useJob(jobId: string) {
 export function useAttempts(jobId: string, isLive: boolean) {
   const forge = useForge();
   return useQuery({
-    // When the job ends, `isLive` changes the key. This causes one last fetch.
+    // `isLive` is part of the query key: when the job ends, the new key causes a last fetch.
     queryKey: ["jobs", "attempts", jobId, isLive],
     queryFn: ({ signal }) => forge.jobs.attempts(jobId, { signal }),
     placeholderData: (before) => before,

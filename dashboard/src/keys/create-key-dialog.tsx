@@ -23,7 +23,7 @@ export function CreateKeyDialog({ open, onClose }: { open: boolean; onClose: () 
       onClose={close}
       title={made ? "Copy your key now" : "Create a key"}
       wide
-      stays={made !== undefined}
+      ignoresAccidentalClose={made !== undefined}
     >
       {made ? (
         <NewKeyView made={made} onClose={close} />

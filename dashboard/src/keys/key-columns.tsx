@@ -9,7 +9,7 @@ import styles from "./key-columns.module.css";
 import { stateOf } from "./key-state";
 
 interface Options {
-  /** The ids of this sign-in's keys: the session's key and the key that the user pasted. */
+  /** The id of the session's own key and, if known, the id of the key used to sign in. */
   own: readonly string[];
   /** Returns the name of the key with this id; undefined if the page lists no such key. */
   nameOf: (keyId: string) => string | undefined;

@@ -102,7 +102,7 @@ export function KeysPage() {
         isOwn={revoking !== undefined && own.includes(revoking.key_id)}
         onClose={() => setRevoking(undefined)}
       >
-        {revoking ? endingWith(all, revoking.key_id) : []}
+        {revoking ? revokedWith(all, revoking.key_id) : []}
       </RevokeKeyDialog>
     </Page>
   );
@@ -112,10 +112,10 @@ export function KeysPage() {
  * Returns the live keys and sessions that were created with a key, directly or through other keys.
  * They are revoked together with the key.
  */
-function endingWith(all: readonly ApiKey[], keyId: string): ApiKey[] {
+function revokedWith(all: readonly ApiKey[], keyId: string): ApiKey[] {
   const made = all.filter(({ made_by }) => made_by === keyId);
   const live = made.filter((key) => stateOf(key, Date.now()) === "active");
-  return [...live, ...made.flatMap(({ key_id }) => endingWith(all, key_id))];
+  return [...live, ...made.flatMap(({ key_id }) => revokedWith(all, key_id))];
 }
 
 const NoKeys = () => (

@@ -8,7 +8,7 @@ import { Notice } from "../ui/error-banner";
 import { keySnippets } from "./key-snippets";
 import styles from "./new-key-view.module.css";
 
-/** The only place where a key's text is shown. */
+/** The only place where a key's secret value is shown. */
 export function NewKeyView({ made, onClose }: { made: NewApiKey; onClose: () => void }) {
   return (
     <div className={styles.view}>

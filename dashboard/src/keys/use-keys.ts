@@ -20,7 +20,7 @@ export function useKeys(sessions: boolean) {
   });
 }
 
-/** The ids of this sign-in's keys: the session's key and the key that the user pasted. */
+/** The id of the session's own key and, if known, the id of the key used to sign in. */
 export function useOwnKeyIds(sessions: readonly ApiKey[] | undefined): readonly string[] {
   const { session } = useSigned();
   const own = sessions?.find(({ key_id }) => key_id === session.keyId);

@@ -7,7 +7,10 @@ import { StatusMark } from "../ui/status-mark";
 import { byTrouble, WorkerStatus, workerMark, workerStateName } from "../workers/worker-state";
 import styles from "./fleet.module.css";
 
-/** One square for each worker. Lists the workers with problems by name. */
+/**
+ * Shows one mark per worker, for at most SHOWN workers. Lists workers with problems by name, at
+ * most NAMED of them.
+ */
 export function Fleet({ workers }: { workers: readonly Worker[] | undefined }) {
   const sorted = [...(workers ?? [])].sort(byTrouble);
   const troubled = sorted.filter(({ status }) => status === "error" || status === "dead");

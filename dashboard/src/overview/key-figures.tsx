@@ -15,7 +15,7 @@ interface Props {
 
 const LOADING = <Skeleton width="56px" height={22} />;
 const WAITING = ["pending", "provisioning_worker", "assigned"] as const;
-/** Shown in place of an absent note, so that the figure keeps its height. */
+/** Takes the place of a missing note, so that all figures have the same height. */
 const BLANK = "\u00a0";
 
 export function KeyFigures({ counts, month, workers }: Props) {

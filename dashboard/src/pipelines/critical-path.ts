@@ -14,9 +14,9 @@ export interface StepSpan {
 const WILL_RUN: readonly string[] = ["pending", "waiting_approval"];
 
 /**
- * Spans of all steps that ran, run, or will run. The end of a running step, and both times of a
- * step that has not started, are estimates from recent durations of the job type. @param steps in
- * topological order.
+ * The spans of all steps that have started or will start. The end of a running step, and both times
+ * of a step that has not started, are estimates from recent durations of the job type.
+ * @param steps in topological order.
  */
 export function spansOf(steps: readonly PipelineStep[], nowMs: number): StepSpan[] {
   const spans = new Map<string, StepSpan>();

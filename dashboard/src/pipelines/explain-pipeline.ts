@@ -184,7 +184,7 @@ function listed(names: readonly string[]): string {
   return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
 
-/** The step's name, or `unknown` if there is no step. */
+/** For example "Step train". If there is no step, returns the text in `unknown`. */
 const nameOr = (step: PipelineStep | undefined, unknown: "A step" | "a step"): string =>
   step ? `${unknown === "A step" ? "Step" : "step"} ${step.name}` : unknown;
 

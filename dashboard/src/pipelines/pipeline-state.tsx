@@ -24,7 +24,7 @@ export const isCancelling = (pipeline: Pipeline): boolean =>
 export const pipelineStateName = (pipeline: Pipeline): string =>
   isCancelling(pipeline) ? "Cancelling" : pipelineStatusName(pipeline.status);
 
-/** The pipeline's name, or its template's. */
+/** The pipeline's name. If the pipeline has no name, a title made from the template's name. */
 export const pipelineTitle = ({ name, template }: Pick<Pipeline, "name" | "template">): string =>
   name ?? (template ? `${template} pipeline` : "Pipeline");
 

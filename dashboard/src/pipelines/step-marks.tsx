@@ -8,7 +8,10 @@ const MAX_MARKS = 8;
 const hasEnded = ({ status }: PipelineStep): boolean =>
   status !== "pending" && status !== "running" && status !== "waiting_approval";
 
-/** Shows one mark for each step, in order. If there are many steps, shows how many have ended. */
+/**
+ * Shows one mark for each step, in order. If there are more than MAX_MARKS steps, shows how many
+ * steps have ended instead.
+ */
 export function StepMarks({ steps }: { steps: readonly PipelineStep[] }) {
   if (steps.length > MAX_MARKS) {
     const ended = steps.filter(hasEnded).length;

@@ -35,14 +35,14 @@ export function usePipeline(pipelineId: string) {
 }
 
 /**
- * The pipeline's jobs, of its latest and earlier runs. The timeline shows when a worker started
- * each job, which the pipeline's steps do not say.
+ * The jobs of the pipeline's latest and earlier runs. The timeline needs the jobs, because the
+ * pipeline's steps do not contain the time when a worker started the job.
  */
 export function usePipelineJobs(pipeline: Pipeline) {
   const forge = useForge();
   const isLive = !isOver(pipeline);
   return useQuery({
-    // When the pipeline ends, `isLive` changes the key. This causes one last fetch.
+    // `isLive` is part of the query key: when the pipeline ends, the new key causes a last fetch.
     queryKey: ["pipelines", "jobs", pipeline.pipeline_id, pipeline.run, isLive],
     queryFn: async () => {
       const filters = { pipeline_id: pipeline.pipeline_id, limit: MAX_JOBS, pageSize: 200 };
@@ -53,7 +53,7 @@ export function usePipelineJobs(pipeline: Pipeline) {
   });
 }
 
-/** A mutation that changes a pipeline. The page shows its response, and the dialog its error. */
+/** A mutation that changes a pipeline. On success, the page shows the returned pipeline at once. */
 export function usePipelineChange<Values>({
   pipelineId,
   call,

@@ -19,8 +19,9 @@ interface Props {
 
 const MOST = 12;
 /**
- * The number of artifacts per request, for a field that takes ids and for a field that takes URIs.
- * URIs need more, because an artifact without tables adds no URI to the list.
+ * How many artifacts to load per request, for a field that takes ids and for a field that takes
+ * URIs. More artifacts are loaded for URIs, because an artifact without tables adds no URI to the
+ * list.
  */
 const READ_AT_ONCE = { id: MOST, uri: 60 };
 const TYPING_MS = 200;
@@ -127,14 +128,14 @@ function statusOf({ type }: ArtifactSource, value: string, isLoading: boolean): 
 }
 
 /**
- * The newest artifacts. After the user has typed a text: the artifacts whose id starts with this
- * text, or whose name contains it.
+ * Returns the newest artifacts. If the user has typed a text, returns only artifacts whose id
+ * starts with the text, or whose name contains it.
  */
 function useOffers(source: ArtifactSource, value: string, isOpen: boolean) {
   const forge = useForge();
   const [offeredValues, setOfferedValues] = useState<readonly string[]>([]);
-  // A URI, or a value that was in the list, is not a text to search for: the list shows the newest
-  // artifacts instead.
+  // Does not search for a URI, or for a value that the list has offered. The list then shows the
+  // newest artifacts.
   const typed = offeredValues.includes(value) || value.includes("://") ? "" : value.trim();
   const q = useDebounced(typed, TYPING_MS);
   const { data = [], isPending } = useQuery({

@@ -10,8 +10,9 @@ export interface ArtifactSource {
 }
 
 /**
- * The artifacts that a field accepts; undefined if the field accepts none. `model_id` accepts
- * checkpoints in job types where it is an alias of `checkpoint_id`, and no artifacts in others.
+ * The artifacts that a field accepts; undefined if the field accepts none. In some job types,
+ * `model_id` is an alias of `checkpoint_id` and accepts checkpoints. In other job types, `model_id`
+ * accepts no artifacts.
  */
 export function sourceOf(type: JobType, field: string): ArtifactSource | undefined {
   switch (JOB_TYPE_FACTS[type].aliases[field] ?? field) {

@@ -43,7 +43,7 @@ export const OPTION_FIELDS: readonly FormFieldSchema[] = Object.entries(OPTIONS)
       : [{ ...schema, name, required: false }],
 );
 
-/** All fields of a submission of this form. */
+/** All fields of a submission: the fields of this payload form, then the options. */
 export const fieldsOf = (form: FormSchema): FormFieldSchema[] => [
   ...payloadFields(form),
   ...OPTION_FIELDS,
@@ -67,7 +67,10 @@ export function labelOf(name: string): string {
   return capitalised(words);
 }
 
-/** The schema's description with a capital first letter, unless it starts with a URL scheme. */
+/**
+ * The schema's description. Its first letter becomes a capital, unless it starts with a URL scheme.
+ * For a list, also says that commas separate the items.
+ */
 export const hintOf = ({ description, type }: FieldSchema): string | undefined => {
   const isAddress = description !== undefined && /^\w+:\/\//.test(description);
   const text = description && !isAddress ? capitalised(description) : description;

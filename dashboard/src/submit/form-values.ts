@@ -33,7 +33,7 @@ function put(body: Body, name: string, value: unknown): void {
     second === undefined ? value : { ...(body[first] as Body | undefined), [second]: value };
 }
 
-/** Fields with two names (docs/api.md). A stored job has the first name. */
+/** Fields with two names (docs/api.md). A stored job uses the first name of the pair. */
 const SAME_FIELD: readonly (readonly [string, string])[] = [
   ["size", "num_samples"],
   ["teacher", "teacher_model"],
@@ -50,7 +50,10 @@ export const nameIn = (form: FormSchema, name: string): string | undefined =>
     ? name
     : SAME_FIELD.find(([stored, other]) => stored === name && other in form.fields)?.[1];
 
-/** Fills a form from a job. `form` is the index of the form that fits, or 0 if none fits. */
+/**
+ * Fills a form from a job. `form` is the index of the first form that has all fields of the job's
+ * payload and requires no other field, or 0 if there is none.
+ */
 export function valuesOf(job: JobData): { form: number; values: Values } {
   const type = job.job_type as JobType;
   const stored = Object.keys(job.payload);

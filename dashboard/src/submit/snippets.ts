@@ -2,7 +2,7 @@ import { JOB_TYPE_FACTS, type JobType } from "../jobs/declared-types";
 import type { Code } from "../ui/code-tabs";
 import type { Body } from "./form-values";
 
-/** The submission as code. The key is a variable, so that a shared snippet never contains it. */
+/** The submission as code. The code never contains the API key, so it is safe to share. */
 export function snippetsOf(type: JobType, body: Body, origin: string): Code[] {
   return [
     { id: "curl", title: "curl", code: curl(`${origin}/api/jobs/${type}`, jsonText(body)) },

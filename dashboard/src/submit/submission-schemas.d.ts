@@ -1,4 +1,4 @@
-/** Made from docs/openapi.json by build/submission-schemas.mts. */
+/** A virtual module, which build/submission-schemas.mts makes from docs/openapi.json. */
 declare module "virtual:submission-schemas" {
   /** The part of JSON Schema that submissions use. */
   export interface FieldSchema {

@@ -9,7 +9,8 @@ const TYPING_MS = 350;
 /** Requests the cost estimate shortly after the last change, but not while a field is invalid. */
 export function useEstimate(type: JobType, body: Body, isComplete: boolean) {
   const forge = useForge();
-  // JSON text, because each render makes a new object, which would restart the wait.
+  // Debounces the JSON text instead of `body`: `body` is a new object in each render, so each
+  // render would restart the delay.
   const content = useDebounced(isComplete ? JSON.stringify(body) : undefined, TYPING_MS);
   const { data, error, isFetching, isPlaceholderData } = useQuery({
     queryKey: ["billing", "estimate", type, content],

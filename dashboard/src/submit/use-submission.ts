@@ -15,7 +15,7 @@ export interface Submission {
 
 type Submit = (body: Body, options: { idempotencyKey: string }) => Promise<Job>;
 
-/** Calls the SDK's method for the type. The server validates the body. */
+/** Returns the SDK's method that submits jobs of the type. The server validates the body. */
 const submit = (forge: Forge, type: JobType): Submit => (forge[type] as Submit).bind(forge);
 
 /**

@@ -16,7 +16,7 @@ export interface Start {
 export function useSubmitForm(type: JobType, start: Start) {
   const [values, setValues] = useState(start.values);
   const [chosenForm, setChosenForm] = useState(start.form);
-  const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
+  const [visitedFields, setLeft] = useState<ReadonlySet<string>>(new Set());
   const [sentType, setSentType] = useState<JobType>();
   const element = useRef<HTMLFormElement>(null);
   const refusal = useRef<Values>(undefined);
@@ -27,20 +27,21 @@ export function useSubmitForm(type: JobType, start: Start) {
   const { body, problems } = readFields(fields, values);
   const isComplete = Object.keys(problems).length === 0;
   const estimate = useEstimate(type, body, isComplete);
-  // A problem is shown only after the focus has left the field or the form was sent, so that it
-  // does not appear while the user types.
+  // A problem is shown only after the focus has left the field, or after the user has tried to
+  // submit. So it does not appear while the user types.
   const shown = Object.fromEntries(
-    Object.entries(problems).filter(([name]) => sentType === type || left.has(name)),
+    Object.entries(problems).filter(([name]) => sentType === type || visitedFields.has(name)),
   );
   const sent = submission.error ? fieldOf(submission.error, form) : undefined;
   // The server validates an estimate's body like a submission's body, so the form shows errors of
-  // both requests. An error is shown until the user changes the field that the error names.
+  // both requests. A submission's error is shown until the user changes the field that it names. An
+  // estimate's error is shown until the next request for an estimate.
   const refused = [
     sent && { ...sent, at: refusal.current },
     estimate.error ? { ...fieldOf(estimate.error, form), at: values } : undefined,
   ].find((each) => each?.name && values[each.name] === each.at?.[each.name]);
 
-  const leave = (name: string): void => setLeft((before) => new Set([...before, name]));
+  const markVisited = (name: string): void => setLeft((before) => new Set([...before, name]));
 
   const focusOn = (name: string | undefined): void => {
     const at = name && element.current?.querySelector(`[data-field="${CSS.escape(name)}"]`);
@@ -70,7 +71,7 @@ export function useSubmitForm(type: JobType, start: Start) {
     setChosenForm,
     values,
     set: (name: string, text: string) => setValues((before) => ({ ...before, [name]: text })),
-    leave,
+    leave: markVisited,
     errors: refused?.name ? { [refused.name]: refused.message ?? "", ...shown } : shown,
     body,
     submit,

@@ -10,8 +10,8 @@ export interface Code {
 }
 
 /**
- * One tab for each `Code`; the first tab is open initially. @param copy the start of the copy
- * buttons' labels, e.g. "Copy as".
+ * Shows one tab for each `Code`; the first tab is open initially. @param copy is the text before
+ * the tab's title in the label of the copy button, e.g. "Copy as".
  */
 export function CodeTabs({ codes, copy }: { codes: readonly Code[]; copy: string }) {
   const [shown, setShown] = useState(codes[0]?.id ?? "");

@@ -5,7 +5,7 @@ interface ChartColumn {
   /** The start and end of the column's range, e.g. "14:00" and "14:30". */
   from: string;
   to: string;
-  /** One value for each series, in their order, drawn from bottom to top. */
+  /** One value for each series, in the order of `series`. The first is drawn at the bottom. */
   values: readonly number[];
 }
 

@@ -19,7 +19,7 @@ const HEIGHT = 96;
 /** The maximum number of points to draw, besides the last point. A longer series is thinned. */
 const MAX_DRAWN = 2 * WIDTH;
 
-/** One series over time or steps. Shows the value at the pointer, otherwise the last one. */
+/** One series over time or steps. Shows the last value, or the value at the pointer. */
 export function Curve({ name, points, formatX, formatY }: Props) {
   const [pointed, setPointed] = useState<number>();
   const first = points[0];

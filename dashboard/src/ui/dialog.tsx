@@ -11,17 +11,25 @@ interface Props {
   title: string;
   /** Makes the dialog wider, for forms with two columns and for code. */
   wide?: boolean;
-  /** Esc and clicks outside do not close the dialog. For content that is shown only once. */
-  stays?: boolean;
+  /** Esc and clicks outside do not close the dialog. Set this for content shown only once. */
+  ignoresAccidentalClose?: boolean;
   children: ReactNode;
 }
 
 /**
- * Focuses the first field. Without fields, focuses the first button, which is the safe choice in a
- * confirmation. Tab stays inside the dialog. Esc closes the dialog, unless `stays` is set. When the
- * dialog is closed, the focus returns to where it was.
+ * On opening, focuses the first field. Without fields, focuses the first button, which is the safe
+ * choice in a confirmation. Tab stays inside the dialog. Esc closes the dialog, unless
+ * `ignoresAccidentalClose` is set. On closing, returns the focus to the element that opened the
+ * dialog.
  */
-export function Dialog({ open, onClose, title, wide, stays = false, children }: Props) {
+export function Dialog({
+  open,
+  onClose,
+  title,
+  wide,
+  ignoresAccidentalClose = false,
+  children,
+}: Props) {
   const body = useRef<HTMLDivElement>(null);
   const opener = useRef<Element>(null);
   const first = (): HTMLElement | null =>
@@ -32,7 +40,7 @@ export function Dialog({ open, onClose, title, wide, stays = false, children }: 
     <Base.Root
       open={open}
       onOpenChange={(isOpen, { reason }) => {
-        if (!isOpen && !(stays && ACCIDENTAL.includes(reason))) onClose();
+        if (!isOpen && !(ignoresAccidentalClose && ACCIDENTAL.includes(reason))) onClose();
       }}
     >
       <Base.Portal>
@@ -41,7 +49,7 @@ export function Dialog({ open, onClose, title, wide, stays = false, children }: 
           className={wide ? `${styles.popup} ${styles.wide}` : styles.popup}
           initialFocus={(how) => {
             opener.current = document.activeElement;
-            // If opened by touch, focuses no field: the on-screen keyboard would appear.
+            // After a touch, does not focus a field: the on-screen keyboard would appear.
             return how === "touch" || first();
           }}
           finalFocus={() => focusAfter(opener.current)}
@@ -61,7 +69,10 @@ export function Dialog({ open, onClose, title, wide, stays = false, children }: 
   );
 }
 
-/** Ways to close a dialog by mistake. */
+/**
+ * Ways to close a dialog that often happen by mistake. A dialog with `ignoresAccidentalClose`
+ * ignores them.
+ */
 const ACCIDENTAL: readonly string[] = ["escape-key", "outside-press"];
 
 const FIELDS =

@@ -15,8 +15,8 @@ interface Props {
 }
 
 /**
- * Says why a call failed and what to do: on a page, in a dialog or as a toast. Errors of one field
- * are shown at that field instead. Loaded data stays visible.
+ * Says why a call failed and what to do. Used on pages, in dialogs and in toasts. An error that
+ * concerns one field is shown at that field instead. Loaded data stays visible.
  */
 export function ErrorBanner({ error, what, onRetry, action }: Props) {
   const { message, requestId } = describeError(error);

@@ -52,12 +52,16 @@ export function formatBytes(bytes: number | null | undefined): string {
   return `${formatNumber(value, unit > 0 && value < 100 ? 1 : 0)} ${BYTE_UNITS[unit]}`;
 }
 
-/** For example "840 ms", "12.4 s", "3 min 20 s", "2 h 5 min", "3 d 4 h". */
+/**
+ * A duration, rounded down. For example "840 ms", "9.9 s", "12 s", "3 min 20 s", "2 h 5 min",
+ * "3 d 4 h".
+ */
 export function formatDuration(ms: number | null | undefined): string {
   if (ms == null || !Number.isFinite(ms)) return ABSENT;
-  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 1000) return `${Math.max(0, Math.floor(ms))} ms`;
   const seconds = ms / 1000;
-  if (seconds < 60) return `${formatNumber(seconds, seconds < 10 ? 1 : 0)} s`;
+  if (seconds < 10) return `${formatNumber(Math.floor(ms / 100) / 10, 1)} s`;
+  if (seconds < 60) return `${Math.floor(seconds)} s`;
   const steps: [number, string, number, string][] = [
     [3600, "min", 60, "s"],
     [86_400, "h", 3600, "min"],

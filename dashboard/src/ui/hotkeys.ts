@@ -52,7 +52,7 @@ function onKeyDown(event: KeyboardEvent): void {
   const found = find(`${recent} ${pressed}`) ?? find(pressed);
   if (!found) return;
   event.preventDefault();
-  // A held key runs its action once, unless the binding repeats.
+  // A held key runs its action only once, unless `repeats` is set.
   if (event.repeat && !found.repeats) return;
   typed = "";
   focusButtonOf(pressed);
@@ -67,8 +67,8 @@ function focusButtonOf(pressed: string): void {
   const { activeElement } = document;
   if (activeElement && activeElement !== document.body && activeElement.id !== "main") return;
   const shortcut = pressed.replace(
-    /^mod\+(.)$/,
-    (_, key: string) => `Control+${key.toUpperCase()}`,
+    /^mod\+(.)(.*)$/,
+    (_, first: string, rest: string) => `Control+${first.toUpperCase()}${rest}`,
   );
   const buttons = document.querySelectorAll<HTMLElement>("[aria-keyshortcuts]");
   [...buttons]

@@ -20,7 +20,7 @@ export const ArtifactLink = ({ id, children = <IdText id={id} /> }: Props) => (
   </Link>
 );
 
-/** Shows the whole id of a worker, because users choose it. */
+/** Shows the whole id of a worker, because this id is a name that the user chose. */
 export const WorkerLink = ({ id }: { id: string }) => (
   <Link to="/workers/$workerId" params={{ workerId: id }}>
     {id}

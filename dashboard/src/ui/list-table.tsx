@@ -7,7 +7,7 @@ import { Table, type TableProps } from "./table";
 interface QueryProps<Row> extends TableProps<Row> {
   error: unknown;
   retry: () => void;
-  /** The title of an error. */
+  /** The error banner's text about what failed. */
   failed?: string;
 }
 
@@ -42,7 +42,7 @@ export function ListTable<Row>({ list, more, ...table }: Props<Row>) {
   );
 }
 
-/** A button that loads the next page. @param what names the rows to load, e.g. "older jobs". */
+/** A button that loads the next page. Its label is "Load" and `what`, e.g. "Load older jobs". */
 export function LoadMore({ list, what }: { list: PagedList<unknown>; what: string }) {
   if (!list.hasMore) return null;
   return (

@@ -2,7 +2,7 @@ import { formatUsd } from "./format";
 
 interface Props {
   usd: number | null | undefined;
-  /** The number of decimals: two in lists, six in records. */
+  /** The number of decimals. The details of a single job, bill or artifact show six. */
   digits?: 2 | 6;
   /** Whether to show the dollar sign. False if the column's header has it. */
   unit?: boolean;

@@ -1,7 +1,7 @@
 import { cx } from "./cx";
 import styles from "./status-mark.module.css";
 
-/** The mark of a state. Each mark has its own shape, so that colour is never the only signal. */
+/** The icons that show a state. Each icon has its own shape: colour is never the only signal. */
 export type Mark =
   | "pending"
   | "provisioning"
@@ -43,7 +43,7 @@ const SHAPES: Record<Mark, React.ReactElement> = {
   completed: disc("m4.300 7.200 1.900 1.900 3.500-3.800"),
   failed: disc("m4.900 4.900 4.200 4.200m0-4.200L4.900 9.100"),
   cancelled: disc("M4.200 7h5.600"),
-  // Waits for the approval of a person.
+  // Waits for a person's approval.
   waiting: (
     <>
       <circle {...RING} />

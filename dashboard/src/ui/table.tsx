@@ -9,7 +9,7 @@ import { useRowKeys } from "./use-row-keys";
 export interface Column<Row> {
   id: string;
   title: string;
-  /** As CSS, e.g. "120px"; columns without a width share the rest. */
+  /** The width as CSS, e.g. "120px". Columns without a width share the remaining space. */
   width?: string;
   align?: "right";
   /** Hides the column below this window width. */
@@ -22,7 +22,7 @@ export interface TableProps<Row> {
   columns: readonly Column<Row>[];
   rows: readonly Row[] | undefined;
   rowId: (row: Row) => string;
-  /** Called on a click or Enter. The row's own link should lead to the same place. */
+  /** Called on a click or Enter. A link in the row should open the same page. */
   onOpen?: (row: Row) => void;
   /** Shown if there are no rows. */
   empty: ReactNode;
@@ -32,8 +32,8 @@ const ROW_PX = matchMedia("(pointer: coarse), (max-width: 560px)").matches ? 44 
 const OVERSCAN = 6;
 
 /**
- * A table of any length: only the visible rows are in the document. The server sorts and filters.
- * `j` and `k` move between rows, Enter opens one.
+ * A table of any length: only the visible rows are in the DOM. Shows the rows in the given order.
+ * The keys `j` and `k` move between rows. Enter opens the current row.
  */
 export function Table<Row>({ label, columns, rows, rowId, onOpen, empty }: TableProps<Row>) {
   const body = useRef<HTMLTableSectionElement>(null);
@@ -115,7 +115,7 @@ export function Table<Row>({ label, columns, rows, rowId, onOpen, empty }: Table
   );
 }
 
-/** An empty row, as high as the rows that are not rendered. */
+/** An empty row that fills the height of the rows that are not rendered above or below. */
 function Spacer({ height, columns }: { height: number; columns: number }) {
   if (height <= 0) return null;
   return (

@@ -5,7 +5,7 @@ import styles from "./tabs.module.css";
 interface Tab<T extends string> {
   id: T;
   title: string;
-  /** Shown small next to the title. */
+  /** A number in small type next to the title. */
   count?: number | undefined;
   content: ReactNode;
 }
@@ -17,7 +17,7 @@ interface Props<T extends string> {
   onChange: (tab: T) => void;
 }
 
-/** Mounts only the chosen tab. A list of tabs that does not fit scrolls to the chosen one. */
+/** Mounts only the chosen tab. If the list of tabs is too wide, it scrolls to the chosen tab. */
 export function Tabs<T extends string>({ tabs: all, value, onChange }: Props<T>) {
   const tabs = all.filter((tab) => tab !== false);
   const list = useRef<HTMLDivElement>(null);

@@ -6,7 +6,10 @@ export const Tag = ({ children }: { children: ReactNode }) => (
   <span className={styles.tag}>{children}</span>
 );
 
-/** Tags in one line that may be cut off, or with `wrap` in several lines. The tooltip lists all. */
+/**
+ * Shows tags in one line, which is cut off if it is too long. With `wrap`, the tags continue on the
+ * next line instead. The tooltip lists all tags.
+ */
 export function Tags({ tags, wrap = false }: { tags: readonly string[]; wrap?: boolean }) {
   return (
     <span className={cx(styles.tags, wrap && styles.wrap)} title={tags.join(", ") || undefined}>

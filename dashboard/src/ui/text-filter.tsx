@@ -40,7 +40,7 @@ export function TextFilter({ label, value, onChange }: Props) {
       onChange={({ target }) => setText(target.value)}
       onKeyDown={(event) => {
         if (event.key !== "Escape") return;
-        // Prevents the browser from clearing the text.
+        // By default, Esc clears a search field. Keep the text.
         event.preventDefault();
         event.currentTarget.blur();
       }}

@@ -1,6 +1,9 @@
 import { useEffect, useState } from "react";
 
-/** The latest value that stayed unchanged for `ms` milliseconds. At first, the initial value. */
+/**
+ * Returns the latest value that stayed unchanged for `ms` milliseconds. Until there is one, returns
+ * the initial value.
+ */
 export function useDebounced<T>(value: T, ms: number): T {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

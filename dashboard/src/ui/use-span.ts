@@ -1,11 +1,13 @@
 import { type KeyboardEvent, type PointerEvent, useState } from "react";
 
-/** The columns where the selection began and where it ends. `end` may be the smaller index. */
+/** The columns where a selection begins and ends. `end` may be less than `anchor`. */
 type Span = readonly [anchor: number, end: number];
 
 /**
- * Selects columns of a chart: one by a click, several by dragging. Keys: arrows, Shift to extend,
- * Enter to confirm. @param onSpan gets the first and the last column.
+ * Selects columns of a chart. A click selects one column, dragging selects several. Arrow keys move
+ * the selection, Shift with an arrow key extends it, and Enter confirms it.
+ *
+ * @param onSpan receives the first and the last column of a confirmed selection.
  */
 export function useSpan(count: number, onSpan: (first: number, last: number) => void) {
   const [span, setSpan] = useState<Span>();

@@ -3,12 +3,15 @@ import { useQuery } from "@tanstack/react-query";
 import { useForge } from "../api/context";
 import { POLL_MS } from "../api/queries";
 
-/** The maximum number of workers to load. At this number, the workers page shows a notice. */
+/**
+ * The maximum number of workers to load. If this many were loaded, the workers page shows a notice
+ * that it lists only the newest workers.
+ */
 export const MAX_WORKERS = 2_000;
 
 /**
- * Loads all workers, because the pages show problems first. During the first load, returns the
- * workers loaded so far.
+ * Loads all workers instead of one page, because the browser sorts them: workers with problems come
+ * first. During the first load, returns the workers loaded so far.
  */
 export function useWorkers() {
   const forge = useForge();

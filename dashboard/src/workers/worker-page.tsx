@@ -94,7 +94,7 @@ function Facts({ worker }: { worker: WorkerDetail }) {
           },
           {
             name: "Memory",
-            // A machine without a GPU reports 0, which is shown as absent.
+            // A machine without a GPU reports 0. The page shows a dash instead.
             value: worker.mem_total
               ? `${formatNumber(worker.mem_used, 1)} of ${formatNumber(worker.mem_total, 1)} GB`
               : ABSENT,

@@ -31,7 +31,10 @@ export const WorkerStatus = ({ worker }: { worker: Worker }) => (
   />
 );
 
-/** Created once, because localeCompare creates a collator per call (100 ms for 1,000 workers). */
+/**
+ * One collator for all comparisons. localeCompare would create a collator per call, which takes
+ * 100 ms for 1,000 workers.
+ */
 const BY_ID = new Intl.Collator("en", { numeric: true });
 
 const ORDER = Object.keys(STATUSES);

@@ -6,9 +6,9 @@ import { failPeer, POOL, serveQueue, WORKERS } from "./serve-peer";
 const QUEUE = "audit";
 
 /**
- * pg-boss jobs, fetched and completed by 16 loops. pg-boss's own workers poll twice a second. These
- * loops fetch a job at once when there is one. Without jobs they don't poll, because that would
- * take CPU time from the other peers.
+ * pg-boss jobs, fetched and completed by 16 loops. pg-boss's own workers poll at most twice a
+ * second. These loops fetch without a pause while any submitted job has not completed. Without such
+ * a job they don't poll, because polling would take CPU time from the other peers.
  */
 async function main(): Promise<void> {
   const boss = new PgBoss({ connectionString: process.argv[2] ?? "", max: POOL });

@@ -2,7 +2,7 @@ import { proxyActivities } from "@temporalio/workflow";
 
 const { now } = proxyActivities<{ now(): Promise<number> }>({ startToCloseTimeout: "1m" });
 
-/** The peer of a job: a workflow with one activity, which returns its start time. */
+/** The baseline for a job: a workflow with one activity. Returns the activity's start time. */
 export async function bareWorkflow(): Promise<number> {
   return await now();
 }

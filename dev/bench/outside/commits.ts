@@ -1,8 +1,8 @@
 import pg from "pg";
 
 /**
- * Measures consecutive commits of one new row each, in ms per commit. Shows how much of a write's
- * time the disk takes.
+ * Inserts rows one after the other, each in its own transaction. Returns the time of each insertion
+ * in ms, which shows how much of a write's time the disk takes.
  */
 export async function commitRows(options: {
   databaseUrl: string;

@@ -15,7 +15,7 @@ export class CostNotes {
 
   /**
    * Runs one round and records its CPU time per job or workflow.
-   * @param what name of a unit of work. `run` does `perRound` units.
+   * @param what the unit of work: "job" or "bare workflow". `run` must do `perRound` units.
    */
   async note<T>(what: string, run: () => Promise<T>): Promise<T> {
     const before = cpuOf(this.stage, this.forge);

@@ -2,7 +2,7 @@ import { bodyOf, encode, HttpConnection } from "./http-connection";
 
 const HEARTBEAT_MS = 5_000;
 const WAIT_S = 50;
-/** If more connections are opened at once, the kernel may reset some: its queue for a server is limited. */
+/** Number of workers that start at once. With more, the server's listen queue may overflow. */
 const STARTED_AT_ONCE = 100;
 
 export interface FleetOptions {

@@ -6,7 +6,7 @@ import type { LoadReply, Loads } from "./load-generator";
 
 /** The parent's handle of the load generator process. */
 export class Generator {
-  /** The largest share of a core that a load has used since the last call of `takeShare`. */
+  /** The largest `cpuShare` of all loads that ran after the last call of `takeMaxCpuShare`. */
   private share = 0;
 
   private constructor(private readonly child: ChildProcess) {}
@@ -25,7 +25,8 @@ export class Generator {
     const ended = once(this.child, "exit", { signal }).then(() => {
       throw new Error("the load generator ended");
     });
-    // When one of these promises settles, the abort below rejects the other one. Ignore that.
+    // After the race, `listening.abort()` rejects the promise that is still pending. Ignore that
+    // rejection.
     for (const one of [replied, ended]) one.catch(() => undefined);
     this.child.send({ name, options });
     const [reply] = (await Promise.race([replied, ended]).finally(() => listening.abort())) as [
@@ -36,8 +37,8 @@ export class Generator {
     return reply.result as Awaited<ReturnType<Loads[Name]>>;
   }
 
-  /** Returns the largest share of a core that a load has used since the last call. */
-  takeShare(): number {
+  /** Returns the largest `cpuShare` of all loads since the last call, and resets it to 0. */
+  takeMaxCpuShare(): number {
     const { share } = this;
     this.share = 0;
     return share;

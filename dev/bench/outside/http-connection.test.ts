@@ -53,3 +53,9 @@ test("throws for a status other than 2xx, and for a second request before the fi
   const answer = await first;
   expect(() => bodyOf(answer)).toThrow(/HTTP 409 .*refused/);
 });
+
+test("refuses a request on a closed connection", async () => {
+  connection.close();
+  const request = encode({ method: "GET", path: "/a" }, "key");
+  await expect(connection.send(request)).rejects.toThrow("the connection is closed");
+});

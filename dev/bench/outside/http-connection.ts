@@ -47,10 +47,11 @@ export class HttpConnection {
   /**
    * @param request made by `encode`.
    *
-   * @throws Error if another request is waiting, or the connection breaks.
+   * @throws Error if another request is waiting, or the connection breaks or is closed.
    */
   async send(request: Buffer): Promise<HttpAnswer> {
     if (this.waiting) throw new Error("a request is waiting on this connection");
+    if (this.socket.destroyed) throw new Error("the connection is closed");
     return await new Promise((resolve, reject) => {
       this.waiting = { resolve, reject };
       this.socket.write(request);

@@ -10,9 +10,9 @@ import type { CountingTemporalProxy } from "./temporal-proxy";
 
 const WORKER = "bench-counted";
 /**
- * How long to watch the idle server, to learn the statements of its background loops. This may miss
- * a loop with a longer interval, but such a loop hardly ever runs during the cheapest job, whose
- * cost is the result.
+ * How long to watch the idle server, to learn the statements of its background loops. A loop
+ * with a longer interval may be missed. This hardly matters: the result is the cost of the cheapest
+ * job, and such a loop rarely runs during that job.
  */
 const IDLE_MS = 2_500;
 
@@ -35,15 +35,18 @@ export interface JobCost {
   statements: number;
   temporalCalls: number;
   historyEvents: number;
-  /** Number of transactions by the first words of their statements. */
+  /**
+   * Number of transactions by label. The label of a transaction consists of the first 80 characters
+   * of each of its statements.
+   */
   byTransaction: Record<string, number>;
   byCall: Record<string, number>;
 }
 
 /**
- * Counts the cost of one short job. Runs several jobs one after the other, and counts from the
- * worker's poll before the submission until all work for the job is done. The worker sends no
- * heartbeats.
+ * Counts the cost of one short job. Runs several jobs one after the other. For each job, counting
+ * starts when the worker polls, which is before the submission, and ends when all work for the job
+ * is done. The worker sends no heartbeats.
  */
 export async function countJobCost(forge: CountedForge, jobs: number): Promise<JobCost> {
   const worker = new ApiClient(forge.url, forge.workerKey);
@@ -117,14 +120,15 @@ const labelOf = (statements: string[]): string =>
   statements.map((text) => text.replace(/\s+/g, " ").trim().slice(0, LABEL_LENGTH)).join(SEPARATOR);
 
 /**
- * Counts the transactions or calls of the cheapest job, by label. The cheapest job is used because
- * load on the machine only adds transactions and calls: for example, a cached key expires and is
- * looked up again.
+ * Counts the transactions or calls of the cheapest job, by label. More expensive jobs are ignored:
+ * they may have extra transactions or calls that other jobs don't need. For example, a cached key
+ * expires during a job and is looked up again.
  *
- * Background loops also cause transactions and calls, with the labels in `idle`. For such a label,
- * the result is the lowest count of any job, because the loops may have raised the other counts.
+ * Background loops also use the labels in `idle`, and may raise their counts during some jobs. The
+ * result for such a label is therefore the lowest count of all jobs.
  *
- * @param jobs the labels of each job, one for each transaction or call.
+ * @param jobs for each job, the labels of its transactions or calls.
+ * @param idle the labels that were seen while no job ran.
  */
 function perJob(jobs: string[][], idle: Set<string>): Record<string, number> {
   const countIn = (job: string[], label: string): number =>

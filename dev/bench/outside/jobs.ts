@@ -26,8 +26,8 @@ const JOB_TIMEOUT_MS = 120_000;
 
 /**
  * Measures jobs per second from end to end: each job is submitted, dispatched, completed and
- * billed, and has its manifest. When a job ends, the next one is submitted, so `inFlight` jobs are
- * in progress at any time.
+ * billed, and its manifest is written. When a job ends, the next one is submitted, so `inFlight`
+ * jobs are in progress at any time.
  */
 export async function runJobs(options: JobsOptions & { inFlight: number }): Promise<number> {
   const { url, userKey, jobs, inFlight } = options;

@@ -12,7 +12,7 @@ export interface Facts {
   node: string;
   postgres: string;
   temporal: string;
-  /** Load average of the minute before the benchmark. Above 0.5, other programs disturb it. */
+  /** Load average of the minute before the start. Above 0.5, other programs affect the results. */
   loadBefore: number;
 }
 

@@ -70,7 +70,7 @@ async function run({ only, quick = false, write = false }: Options): Promise<voi
   }
 }
 
-/** Runs the measurements. A failed one is left out, and makes the process exit with 1. */
+/** Runs the measurements. Leaves out a measurement that fails, and sets the exit code to 1. */
 async function measureAll(stage: Stage, names: string[], scale: Scale): Promise<Row[]> {
   const rows: Row[] = [];
   for (const name of names) {

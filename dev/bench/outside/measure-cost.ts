@@ -1,7 +1,7 @@
 import { Client, Connection } from "@temporalio/client";
 import pg from "pg";
 import { countJobCost } from "./job-cost";
-import { type Row, rowOf } from "./rows";
+import { type Row, resultRow } from "./rows";
 import type { Scale } from "./scale";
 import type { Stage } from "./stage";
 
@@ -14,7 +14,7 @@ export async function measureCost(stage: Stage, scale: Scale): Promise<Row[]> {
     const client = new Client({ connection });
     const cost = await countJobCost({ ...forge, pool, client }, scale.countedJobs);
     const row = (what: string, count: number, atMost: number, details?: Record<string, number>) =>
-      rowOf(
+      resultRow(
         {
           id: "P8",
           what: `${what} of a short job`,

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { quantile } from "../dispatch-latency";
 import { interleave } from "./rounds";
-import { type Row, rowOf } from "./rows";
+import { type Row, resultRow } from "./rows";
 import type { Scale } from "./scale";
 import { insertWorkers } from "./seeded-rows";
 import type { Stage } from "./stage";
@@ -39,16 +39,16 @@ export async function measureFleet(stage: Stage, scale: Scale): Promise<Row[]> {
       received.push(quantile(latencies, 0.99));
       assigned.push(quantile(await newestAssignments(db, jobs), 0.99));
     }
-    const generatorShare = generator.takeShare();
+    const generatorShare = generator.takeMaxCpuShare();
     const what = (end: string): string =>
       `submission to ${end}, ${workers.toLocaleString("en")} waiting workers, ${PER_SECOND}/s, p99`;
     return [
-      rowOf(
+      resultRow(
         { id: "P6", what: what("assignment"), unit: "ms", goal: { of: "forge", atMost: 20 } },
         { forge: assigned },
         { generatorShare },
       ),
-      rowOf(
+      resultRow(
         { id: "P6", what: what("the job received by a worker"), unit: "ms" },
         { forge: received },
         { generatorShare },
@@ -84,7 +84,7 @@ async function compareCpu(
     name: "node:http",
     measure: () => share({ ...bareServer, workerKey: "" }),
   });
-  return rowOf(
+  return resultRow(
     {
       id: "P6",
       what: `CPU of an API server with ${workers.toLocaleString("en")} workers that poll and send heartbeats`,
@@ -92,7 +92,7 @@ async function compareCpu(
       goal: { of: "ratio", atMost: 1.5 },
     },
     result,
-    { generatorShare: generator.takeShare() },
+    { generatorShare: generator.takeMaxCpuShare() },
   );
 }
 
@@ -114,10 +114,10 @@ export async function measureWaitingPolls(stage: Stage, scale: Scale): Promise<R
       await forge.stop();
     }
   }
-  const generatorShare = generator.takeShare();
+  const generatorShare = generator.takeMaxCpuShare();
   const all = `${workers.toLocaleString("en")} waiting polls`;
   return [
-    rowOf(
+    resultRow(
       {
         id: "P7",
         what: `memory per poll of ${all}`,
@@ -127,7 +127,7 @@ export async function measureWaitingPolls(stage: Stage, scale: Scale): Promise<R
       { forge: kib },
       { generatorShare },
     ),
-    rowOf(
+    resultRow(
       {
         id: "P7",
         what: `CPU that ${all} add`,

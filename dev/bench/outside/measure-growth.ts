@@ -1,6 +1,6 @@
 import { cpuOf } from "./cpu";
 import { interleaveAll } from "./rounds";
-import { type Row, rowOf } from "./rows";
+import { type Row, resultRow } from "./rows";
 import type { Scale } from "./scale";
 import { insertQueuedJobs, type QueuedJobs } from "./seeded-rows";
 import type { Forge, Stage } from "./stage";
@@ -22,16 +22,16 @@ const FEW: QueuedJobs = { jobs: 100, tenants: 1, groups: 1 };
  */
 export async function measureGrowth(stage: Stage, scale: Scale): Promise<Row[]> {
   const { generator } = stage;
-  const { jobs, inFlight, workers, growthRounds, manyQueued, manyOwners } = scale;
+  const { jobs, inFlight, workers, growthRounds, manyQueued, manyGroups } = scale;
   const variants: [string, QueuedJobs][] = [
     [`${manyQueued.toLocaleString("en")} queued jobs`, { ...FEW, jobs: manyQueued }],
     [
-      `queued jobs of ${manyOwners.toLocaleString("en")} tenants`,
-      { jobs: manyOwners, tenants: manyOwners, groups: 1 },
+      `queued jobs of ${manyGroups.toLocaleString("en")} tenants`,
+      { jobs: manyGroups, tenants: manyGroups, groups: 1 },
     ],
     [
-      `queued jobs with ${manyOwners.toLocaleString("en")} different requirements`,
-      { jobs: manyOwners, tenants: 1, groups: manyOwners },
+      `queued jobs with ${manyGroups.toLocaleString("en")} different requirements`,
+      { jobs: manyGroups, tenants: 1, groups: manyGroups },
     ],
   ];
   const rows: Row[] = [];
@@ -59,7 +59,7 @@ export async function measureGrowth(stage: Stage, scale: Scale): Promise<Row[]> 
       started.pop();
       if (!result) throw new Error("nothing was measured");
       rows.push(
-        rowOf(
+        resultRow(
           {
             id: "P11",
             what: `CPU per job with ${what}`,
@@ -67,7 +67,7 @@ export async function measureGrowth(stage: Stage, scale: Scale): Promise<Row[]> 
             goal: { of: "ratio", atMost: 1.1 },
           },
           result,
-          { generatorShare: generator.takeShare() },
+          { generatorShare: generator.takeMaxCpuShare() },
         ),
       );
     }

@@ -2,7 +2,7 @@ import type { HttpCall } from "./http-connection";
 import { SUBMISSION } from "./jobs";
 import { completeJobs } from "./prepared-jobs";
 import { interleave } from "./rounds";
-import { median, type Row, rowOf } from "./rows";
+import { median, type Row, resultRow } from "./rows";
 import type { Scale } from "./scale";
 import type { Stage } from "./stage";
 
@@ -29,7 +29,7 @@ export async function measureDispatch(stage: Stage, scale: Scale): Promise<Row[]
       },
     );
     return [
-      rowOf(
+      resultRow(
         {
           id: "P2",
           what: `submission to the job received by a worker at ${PER_SECOND}/s, p50; bare start to activity`,
@@ -37,7 +37,7 @@ export async function measureDispatch(stage: Stage, scale: Scale): Promise<Row[]
           goal: { of: "ratio", atMost: 0.25 },
         },
         result,
-        { generatorShare: generator.takeShare() },
+        { generatorShare: generator.takeMaxCpuShare() },
       ),
     ];
   } finally {
@@ -65,8 +65,8 @@ export async function measureCallsAlone(stage: Stage, scale: Scale): Promise<Row
   const alone = [
     { what: "ping", call: { method: "GET", path: "/api/auth/ping" }, peer: health, atMost: 1.1 },
     { what: "list of 20", call: LIST_OF_20, peer: health, atMost: 1.5 },
-    // Must be last: the workflows of its jobs start some seconds later, and would disturb the other
-    // measurements.
+    // Measure submissions last. The workflows of the submitted jobs start some seconds later, and
+    // would disturb any measurement that follows.
     { what: "submission", call: SUBMISSION, peer: commit, atMost: 2 },
   ] as const;
   try {
@@ -75,9 +75,9 @@ export async function measureCallsAlone(stage: Stage, scale: Scale): Promise<Row
     for (const { what, call, peer, atMost } of alone) {
       const result = await interleave(rounds, () => p50(call), peer);
       const goal = { of: "forge", atMost } as const;
-      const more = { generatorShare: generator.takeShare() };
+      const more = { generatorShare: generator.takeMaxCpuShare() };
       rows.push(
-        rowOf(
+        resultRow(
           { id: "P5", what: `${what}, one call at a time, p50`, unit: "ms", goal },
           result,
           more,

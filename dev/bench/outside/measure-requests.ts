@@ -2,7 +2,7 @@ import type { HttpCall } from "./http-connection";
 import { LIST_OF_20 } from "./measure-latency";
 import { completeJobs, insertPeerJobs } from "./prepared-jobs";
 import { interleave } from "./rounds";
-import { type Row, rowOf } from "./rows";
+import { type Row, resultRow } from "./rows";
 import type { Scale } from "./scale";
 import type { Stage } from "./stage";
 
@@ -112,7 +112,7 @@ async function compareRates(
     name: peer.name,
     measure: () => rate(peer),
   });
-  return rowOf(given.described, result, { generatorShare: generator.takeShare() });
+  return resultRow(given.described, result, { generatorShare: generator.takeMaxCpuShare() });
 }
 
 const call = (path: string, body: object): HttpCall => ({ method: "POST", path, body });
@@ -120,5 +120,5 @@ const call = (path: string, body: object): HttpCall => ({ method: "POST", path, 
 async function sendOnce(stage: Stage, url: string, key: string, calls: HttpCall[]): Promise<void> {
   const options = { url, key, calls, connections: 16, count: calls.length };
   await stage.generator.run("sendRequests", options);
-  stage.generator.takeShare();
+  stage.generator.takeMaxCpuShare();
 }

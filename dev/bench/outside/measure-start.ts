@@ -4,11 +4,14 @@ import { join } from "node:path";
 import { pythonEnvironment } from "../../stack/python";
 import { saySilently } from "../../stack/say";
 import { Stack } from "../../stack/stack";
-import { type Row, rowOf } from "./rows";
+import { type Row, resultRow } from "./rows";
 import type { Scale } from "./scale";
 import type { Stage } from "./stage";
 
-/** P10: time to start a stack with one agent in an empty home, with everything installed. */
+/**
+ * P10: time to start a stack with one agent. All dependencies are installed before the start, but
+ * the home directory is empty.
+ */
 export async function measureStart(_stage: Stage, { starts }: Scale): Promise<Row[]> {
   await pythonEnvironment(saySilently, ["runtime"]);
   const seconds: number[] = [];
@@ -26,7 +29,7 @@ export async function measureStart(_stage: Stage, { starts }: Scale): Promise<Ro
   }
   const goal = { of: "forge", atMost: 4 } as const;
   return [
-    rowOf(
+    resultRow(
       { id: "P10", what: "warm start to ready, empty home", unit: "s", goal },
       { forge: seconds },
     ),

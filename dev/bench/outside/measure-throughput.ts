@@ -1,12 +1,12 @@
 import { CostNotes } from "./cpu";
 import { SUBMISSION } from "./jobs";
 import { interleave, interleaveAll } from "./rounds";
-import { type Row, rowOf } from "./rows";
+import { type Row, resultRow } from "./rows";
 import type { Scale } from "./scale";
 import type { Forge, Stage } from "./stage";
 
 /**
- * A round of a job queue has this many times as many jobs as a round of Forge. Job queues are
+ * Factor between the number of jobs in a job queue's round and in Forge's round. Job queues are
  * faster, and a round must take at least a second.
  */
 const QUEUE_FACTOR = 8;
@@ -20,7 +20,7 @@ export async function measureThroughput(stage: Stage, scale: Scale): Promise<Row
   const { generator, temporalAddress } = stage;
   const { jobs, inFlight, workers, rounds } = scale;
   const forge = await stage.startForge();
-  const queues = scale.queues ? await stage.startQueues() : [];
+  const queues = scale.includesJobQueues ? await stage.startQueues() : [];
   const costs = new CostNotes(stage, forge, jobs);
   const temporal = {
     name: "bare Temporal",
@@ -46,9 +46,9 @@ export async function measureThroughput(stage: Stage, scale: Scale): Promise<Row
     );
     if (!first) throw new Error("nothing was measured");
     const described = { id: "P1", unit: "/s" } as const;
-    const generatorShare = generator.takeShare();
+    const generatorShare = generator.takeMaxCpuShare();
     return [
-      rowOf(
+      resultRow(
         {
           ...described,
           what: `jobs end to end, ${workers} workers, ${inFlight} in flight; bare one-activity workflows`,
@@ -58,7 +58,9 @@ export async function measureThroughput(stage: Stage, scale: Scale): Promise<Row
         { generatorShare, details: costs.medians() },
       ),
       ...others.map((each) =>
-        rowOf({ ...described, what: "the same; jobs of a job queue" }, each, { generatorShare }),
+        resultRow({ ...described, what: "the same; jobs of a job queue" }, each, {
+          generatorShare,
+        }),
       ),
     ];
   } finally {
@@ -91,7 +93,7 @@ export async function measureBurst(stage: Stage, scale: Scale): Promise<Row[]> {
   };
   const result = await interleave(burstRounds, onFreshForge, peer);
   return [
-    rowOf(
+    resultRow(
       {
         id: "P9",
         what: `submissions accepted in a burst of ${burst.toLocaleString("en")}, no worker`,
@@ -99,7 +101,7 @@ export async function measureBurst(stage: Stage, scale: Scale): Promise<Row[]> {
         goal: { of: "ratio", atLeast: 0.4 },
       },
       result,
-      { generatorShare: generator.takeShare() },
+      { generatorShare: generator.takeMaxCpuShare() },
     ),
   ];
 }

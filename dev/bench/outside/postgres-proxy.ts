@@ -12,8 +12,8 @@ import { splitMessages } from "./postgres-messages";
 const CONTROL = /^\s*(begin|start transaction|commit|rollback)\b/i;
 
 /**
- * A TCP proxy that parses the wire protocol and counts a client's statements. It needs no setting
- * of the server. TLS connections are not counted.
+ * A TCP proxy that parses the wire protocol and records a client's statements. The Postgres server
+ * needs no special setting. TLS connections are not recorded.
  */
 export class CountingPostgresProxy {
   /**

@@ -3,7 +3,7 @@ import { bodyOf, encode, type HttpCall, HttpConnection } from "./http-connection
 export interface RequestsOptions {
   url: string;
   key: string;
-  /** The calls to send, in this order. After the last call, the first one follows again. */
+  /** The calls to send, in this order. After the last call, the list starts again. */
   calls: HttpCall[];
   /** Number of connections. Each has one open request at any time. */
   connections: number;

@@ -7,7 +7,7 @@ export interface Peer {
 
 /**
  * Measures Forge and its peers alternately, so that other load on the machine affects all of them.
- * The first round is a warm-up and is dropped. The results are in the order of the peers.
+ * The first round is a warm-up and is dropped. Returns one result per peer, in the same order.
  */
 export async function interleaveAll(
   rounds: number,

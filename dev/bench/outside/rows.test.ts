@@ -1,5 +1,5 @@
 import { interleave } from "./rounds";
-import { rowOf } from "./rows";
+import { resultRow } from "./rows";
 import { tableOf } from "./table";
 
 const FACTS = {
@@ -26,15 +26,15 @@ test("rounds alternate, and the warm-up is dropped", async () => {
 test("a ratio compares values of the same round, and its median is compared with the goal", () => {
   const rounds = { forge: [10, 40, 30], peer: { name: "peer", values: [20, 20, 20] } };
   const described = { id: "P1", what: "jobs", unit: "/s" };
-  const row = rowOf({ ...described, goal: { of: "ratio", atLeast: 1.5 } }, rounds);
+  const row = resultRow({ ...described, goal: { of: "ratio", atLeast: 1.5 } }, rounds);
   expect(row.ratio).toEqual({ median: 1.5, min: 0.5, max: 2 });
   expect(row.isMet).toBe(true);
-  expect(rowOf({ ...described, goal: { of: "forge", atMost: 29 } }, rounds).isMet).toBe(false);
-  expect(rowOf(described, rounds).isMet).toBeUndefined();
+  expect(resultRow({ ...described, goal: { of: "forge", atMost: 29 } }, rounds).isMet).toBe(false);
+  expect(resultRow(described, rounds).isMet).toBeUndefined();
 });
 
 test("the table shows the median, the range, the goal and the generator's share", () => {
-  const row = rowOf(
+  const row = resultRow(
     { id: "P3", what: "heartbeats", unit: "/s", goal: { of: "ratio", atLeast: 3 } },
     { forge: [5_000, 6_000, 7_000], peer: { name: "express", values: [2_500, 2_500, 2_500] } },
     { generatorShare: 0.234 },

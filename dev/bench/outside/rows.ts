@@ -21,10 +21,13 @@ export interface Row {
   peer?: Spread & { name: string };
   /** Forge's value divided by the peer's value of the same round. */
   ratio?: Spread;
-  /** Absent if the row is for comparison only. */
+  /** A row without a goal is for comparison only. */
   goal?: Goal;
   isMet?: boolean;
-  /** The largest share of a core that the load generator used in any round. Absent for counts. */
+  /**
+   * The largest share of a core that the load generator used in any round. Absent for P8 and P10,
+   * which don't use the load generator.
+   */
   generatorShare?: number;
   /** Values that explain the result, such as CPU times. */
   details?: Record<string, number>;
@@ -37,7 +40,7 @@ export interface Rounds {
 
 type Described = Pick<Row, "id" | "what" | "unit" | "goal">;
 
-export function rowOf(
+export function resultRow(
   described: Described,
   { forge, peer }: Rounds,
   more: Pick<Row, "generatorShare" | "details"> = {},
@@ -63,7 +66,7 @@ const isMet = (
   value: number,
 ): boolean => value >= atLeast && value <= atMost;
 
-/** For an even number of values, the mean of the two in the middle. */
+/** If the number of values is even, the median is the mean of the two values in the middle. */
 export function median(values: number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = [Math.floor, Math.ceil].map((round) => sorted[round((sorted.length - 1) / 2)]);

@@ -1,12 +1,12 @@
 /** The size of each measurement. docs/performance.md lists the measurements P1 to P11. */
 export interface Scale {
   rounds: number;
-  /** P1 and P11: jobs per round. In P1, a round of the peer has the same number of workflows. */
+  /** P1 and P11: jobs per round. P1: also the number of bare workflows per round. */
   jobs: number;
   inFlight: number;
   workers: number;
   /** P1: whether the peers include job queues. */
-  queues: boolean;
+  includesJobQueues: boolean;
   /** P2: jobs per round, ten per second. */
   pacedJobs: number;
   /** P3 and P4: number of rounds. */
@@ -34,7 +34,7 @@ export interface Scale {
   /** P11: number of queued jobs if they are all of one tenant and have the same requirements. */
   manyQueued: number;
   /** P11: number of queued jobs if each has a different tenant, or different requirements. */
-  manyOwners: number;
+  manyGroups: number;
   growthRounds: number;
 }
 
@@ -43,7 +43,7 @@ export const FULL: Scale = {
   jobs: 400,
   inFlight: 50,
   workers: 16,
-  queues: true,
+  includesJobQueues: true,
   pacedJobs: 100,
   requestRounds: 7,
   seconds: 4,
@@ -59,19 +59,19 @@ export const FULL: Scale = {
   cpuSeconds: 15,
   waitingPolls: 5_000,
   manyQueued: 100_000,
-  manyOwners: 1_000,
+  manyGroups: 1_000,
   growthRounds: 5,
 };
 
 /**
- * Takes about a minute. Shows differences of 50 %, but not of 10 %. The measured rates are too low,
- * because code is not compiled yet.
+ * A quick run takes about a minute. It shows differences of 50 %, but not of 10 %. The measured
+ * rates are too low, because V8 has not compiled the code yet.
  */
 export const QUICK: Scale = {
   ...FULL,
   rounds: 2,
   jobs: 40,
-  queues: false,
+  includesJobQueues: false,
   pacedJobs: 10,
   requestRounds: 2,
   seconds: 0.5,
@@ -88,6 +88,6 @@ export const QUICK: Scale = {
   cpuSeconds: 2,
   waitingPolls: 500,
   manyQueued: 5_000,
-  manyOwners: 200,
+  manyGroups: 200,
   growthRounds: 1,
 };

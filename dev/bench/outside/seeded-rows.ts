@@ -2,8 +2,8 @@ import pg from "pg";
 import { LOCAL_USER } from "../../stack/secrets";
 
 /**
- * Runs a statement on a separate connection without a statement time-out. Inserting so many rows
- * takes longer than the time-out of a forge-server's connections.
+ * Runs a statement that inserts many rows. Uses a separate connection without a statement time-out,
+ * because the statement takes longer than the time-out of a forge-server's connections.
  */
 async function seed(databaseUrl: string, statement: string, values: unknown[]): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl });
@@ -36,7 +36,7 @@ export async function insertWorkers(databaseUrl: string, count: number): Promise
 
 export interface QueuedJobs {
   jobs: number;
-  /** Number of tenants that own the jobs. The tenant of the benchmark's keys is not among them. */
+  /** Number of tenants that own the jobs. The tenant that runs the benchmark is not one of them. */
   tenants: number;
   /** Number of requirement groups of each tenant's jobs. */
   groups: number;

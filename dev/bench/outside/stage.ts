@@ -36,13 +36,13 @@ export interface Forge {
   stop(): Promise<void>;
 }
 
-/** A Forge whose calls to Postgres and Temporal are counted. */
+/** A forge-server whose calls to Postgres and Temporal are counted. */
 export interface CountedForge extends Forge {
   postgres: CountingPostgresProxy;
   temporal: CountingTemporalProxy;
 }
 
-/** One Postgres, one Temporal server, the peers on them, and the load generator. */
+/** What all measurements share: Postgres, Temporal, the peers and the load generator. */
 export class Stage {
   readonly generator = Generator.start();
   private readonly home = mkdtempSync(join(tmpdir(), "forge-bench-"));
@@ -135,7 +135,7 @@ export class Stage {
       say: saySilently,
       env: { ...UNLIMITED, FORGE_TASK_QUEUE: name, ...env },
       given: { databaseUrl: this.databaseUrl(name), temporalAddress },
-      // Without source maps, like the server in the container image.
+      // Run the server without source maps, as the container image does.
       nodeOptions: [],
     });
     this.forges.add(stack);
@@ -193,7 +193,11 @@ export class Stage {
     }
   }
 
-  /** Starts a peer and waits for its message that it is ready. @throws Error if it ends before. */
+  /**
+   * Starts a peer and waits until it sends its address.
+   *
+   * @throws Error if the peer's process ends before it sends the address.
+   */
   private async startPeer(script: string, argument = ""): Promise<Peer> {
     const program = join(checkoutRoot(), "dist/dev/bench/outside", script);
     // The peers' packages may use deprecated features of pg.

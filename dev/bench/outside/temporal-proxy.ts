@@ -11,7 +11,7 @@ import {
 } from "node:http2";
 import type { AddressInfo } from "node:net";
 
-/** Bytes of a gRPC message's flag and length. A response of this size or less is empty. */
+/** Size in bytes of a gRPC message's header. A response of at most this size has no content. */
 const FRAME_HEADER = 5;
 
 /**

@@ -16,13 +16,13 @@ export interface HoldOptions {
 /** How long to wait until the load of opening connections is over. */
 const SETTLE_MS = 6_000;
 /**
- * How long to wait until V8 has collected the garbage of opening or closing thousands of polls,
- * which takes half a second of CPU time. It does so up to 20 s later.
+ * How long to wait after opening or closing thousands of polls. V8 collects their garbage up to
+ * 20 s later, which takes half a second of CPU time.
  */
 const COLLECTED_MS = 25_000;
 /**
- * How long a poll waits for a job. Longer than the measured periods, so that no poll is answered
- * meanwhile.
+ * How long a poll waits for a job, in seconds. Must be longer than the measurement, so that no poll
+ * is answered during it.
  */
 export const POLL_S = 120;
 
@@ -43,7 +43,7 @@ export async function holdFleet(options: HoldOptions): Promise<number> {
 export interface PollCost {
   /** Growth of the server's resident memory per waiting poll, in KiB. */
   kibPerPoll: number;
-  /** Share of a core that the server uses with the polls, less its share without them. */
+  /** Share of a core that the server uses with the polls, minus its share without them. */
   addedCpuShare: number;
 }
 

@@ -9,13 +9,13 @@ import {
 } from "../../../core/jobs/types/declaration";
 import { PIPELINE_STATUSES } from "../../../core/pipelines/step";
 import { SWEEP, TEMPLATES } from "../../../core/pipelines/templates";
-import { declarations, mayBeUri, quoted, WRITTEN } from "./fields";
+import { declarations, GENERATED_NOTICE, mayBeUri, quoted } from "./fields";
 
 const constant = (name: string, values: readonly string[]): string =>
   `export const ${name} = [${values.map(quoted).join(", ")}] as const;`;
 
-/** The dashboard's module of job types, and of the statuses and kinds that its filters offer. */
-export const dashboardTypes = (): string => `// ${WRITTEN}
+/** The dashboard's generated module: job types, and the statuses and kinds that filters offer. */
+export const dashboardTypes = (): string => `// ${GENERATED_NOTICE}
 
 ${constant("JOB_TYPES", JOB_TYPES)}
 export type JobType = (typeof JOB_TYPES)[number];
@@ -84,7 +84,7 @@ function flagsOf(declaration: JobTypeDeclaration) {
 }
 
 /** Styles with the color of each type in charts. */
-export const dashboardColors = (): string => `/* ${WRITTEN} */
+export const dashboardColors = (): string => `/* ${GENERATED_NOTICE} */
 
 ${["light", "dark"].flatMap((theme) => declarations.map((each) => colorOf(each, theme as "light" | "dark"))).join("\n")}`;
 

@@ -3,7 +3,7 @@ import { DECLARATIONS } from "../../../core/jobs/types";
 import type { JobTypeDeclaration } from "../../../core/jobs/types/declaration";
 import type { Schema } from "../typescript-types";
 
-/** The declarations, without their literal types. */
+/** The declarations, typed as the general `JobTypeDeclaration` instead of literal types. */
 export const declarations: readonly JobTypeDeclaration[] = DECLARATIONS;
 
 /** A payload field as clients see it, under its name or an alias. */
@@ -21,8 +21,8 @@ export function fieldOf({ type, payload }: JobTypeDeclaration, name: string): Fi
   if (!declared) throw new Error(`${type} declares a parameter "${name}", and no such field`);
   const { properties = {}, required = [] } = schemaOf(payload.fields);
   const schema = properties[first] ?? {};
-  // If submissions of a type may use one of several sets of fields, no field is required: another
-  // set may not have it.
+  // If a type accepts several alternative sets of fields, treat no field as required. A field that
+  // one set requires can be absent from another set.
   const isRequired = payload.forms === undefined && required.includes(first);
   return { name, schema, isRequired };
 }
@@ -41,13 +41,13 @@ export const takesUriOnly = ({ payload: { fields } }: JobTypeDeclaration): boole
   "dataset_uri" in fields && !("dataset_id" in fields);
 
 /**
- * Whether the SDKs and the command `forge` accept a URI in place of the id in this field. They send
- * a URI as `dataset_uri`.
+ * Whether the option of `forge jobs submit` for this field also accepts a URI. The command sends a
+ * URI as `dataset_uri`.
  */
 export const mayBeUri = ({ payload }: JobTypeDeclaration, field: string): boolean =>
   field === "dataset_id" && "dataset_uri" in payload.fields;
 
-export const WRITTEN =
+export const GENERATED_NOTICE =
   "Written by `npm run openapi -- --write` from core/jobs/types: don't edit it here.";
 
 /** `generate` → `Generate`. */
@@ -60,9 +60,9 @@ export const indent = (text: string, by: number): string =>
   text.replace(/^(?=.)/gm, " ".repeat(by));
 
 /**
- * The text in one line if it fits, else in several lines.
+ * Returns `oneLine` if it fits into the line, else `lines`.
  *
- * @param others number of columns that other text in the line takes.
+ * @param others number of columns that are used by other text in the line.
  */
 export const oneLineOr = (oneLine: string, lines: string, others: number): string =>
   others + oneLine.length <= MAX_COLUMNS ? oneLine : lines;

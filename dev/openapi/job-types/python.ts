@@ -9,13 +9,13 @@ import {
   declarations,
   type Field,
   fieldOf,
+  GENERATED_NOTICE,
   indent,
   mayBeUri,
   oneLineOr,
   parametersOf,
   quoted,
   takesUriOnly,
-  WRITTEN,
 } from "./fields";
 
 /**
@@ -23,7 +23,7 @@ import {
  * line.
  */
 
-const NOTE = `# ${WRITTEN}`;
+const NOTE = `# ${GENERATED_NOTICE}`;
 
 const tuple = (names: readonly string[]): string =>
   names.length === 1 ? `(${names.map(quoted).join("")},)` : `(${names.map(quoted).join(", ")})`;
@@ -83,7 +83,7 @@ from typing_extensions import Unpack
 from ..operation import M, operation
 from ..request import Request
 from ..submission import SubmissionOptions
-from .submitting import J, Submitting${declarations.some(isEither) ? ", by_place" : ""}
+from .submitting import J, Submitting${declarations.some(acceptsIdOrUri) ? ", by_place" : ""}
 
 
 class JobTypeMethods(Submitting[M, J], Generic[M, J]):
@@ -97,7 +97,7 @@ function method(declaration: JobTypeDeclaration): string {
   const parameter = (name: string): string =>
     `        ${name}: ${parameterType(fieldOf(declaration, name))},\n`;
   const names = parametersOf(declaration);
-  const either = isEither(declaration)
+  const either = acceptsIdOrUri(declaration)
     ? "        dataset_id, dataset_uri = by_place(dataset_id, dataset_uri)\n"
     : "";
   return `    @operation
@@ -113,10 +113,10 @@ ${names.map((name) => `            ${quoted(name)}: ${name},\n`).join("")}      
 }
 
 /**
- * Whether the positional parameter `dataset_id` also accepts a URI: the specification passes an id
- * in some calls, and a URI in others.
+ * Whether the positional parameter `dataset_id` also accepts a URI. In the specification, some
+ * calls pass an id and others a URI.
  */
-const isEither = ({ client }: JobTypeDeclaration): boolean =>
+const acceptsIdOrUri = ({ client }: JobTypeDeclaration): boolean =>
   client.parameters.byPlace.includes("dataset_id") &&
   client.parameters.byName.includes("dataset_uri");
 

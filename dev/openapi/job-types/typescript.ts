@@ -1,11 +1,11 @@
 import type { JobTypeDeclaration } from "../../../core/jobs/types/declaration";
 import { typeOf } from "../typescript-types";
-import { capital, declarations, fieldOf, parametersOf, quoted, WRITTEN } from "./fields";
+import { capital, declarations, fieldOf, GENERATED_NOTICE, parametersOf, quoted } from "./fields";
 
 const paramsName = (type: string): string => `${capital(type)}Params`;
 
 /** Parameter types of the SDK's methods. */
-export const sdkParams = (): string => `// ${WRITTEN}
+export const sdkParams = (): string => `// ${GENERATED_NOTICE}
 import type { SubmissionParams } from "./submission.ts";
 ${declarations.map(params).join("")}`;
 
@@ -26,7 +26,7 @@ ${fields.join("")}}
 }
 
 /** The SDK's method for each job type. */
-export const sdkMethods = (): string => `// ${WRITTEN}
+export const sdkMethods = (): string => `// ${GENERATED_NOTICE}
 import type { Job } from "./job.ts";
 import type {
 ${declarations.map(({ type }) => `  ${paramsName(type)},\n`).join("")}} from "./job-params.ts";

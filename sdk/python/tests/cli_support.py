@@ -1,4 +1,4 @@
-"""Runs the command in this process."""
+"""Runs the `forge` command in the process of the tests."""
 
 import io
 import sys
@@ -60,7 +60,10 @@ def run(bare: Run, server: FakeForge, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def answering(answers: dict[str, Any]) -> Callable[[Request], Answer | None]:
-    """Scripts responses by the beginning of the path. If several match, the longest applies."""
+    """Returns a script for the fake server: it chooses the response by the prefix of the path.
+
+    If several prefixes match, the longest applies.
+    """
 
     def script(request: Request) -> Answer | None:
         fitting = [path for path in answers if request.path.startswith(path)]

@@ -63,7 +63,7 @@ async def run_step(
 
 
 def given(value: Any, variables: Mapping[str, str], folder: Path) -> Any:  # noqa: ANN401
-    """Inserts variables and files into an argument."""
+    """Replaces `${name}`, `$file` and `$folder` in an argument. Writes each `$file`."""
     if isinstance(value, str):
         return re.sub(r"\$\{(\w+)\}", lambda found: variables[found[1]], value)
     if isinstance(value, list):

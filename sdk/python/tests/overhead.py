@@ -1,8 +1,8 @@
 """Measures the SDK's overhead: compares `status` with the same request by the HTTP library alone.
 
-Alternates: 50 calls by the HTTP library, 50 by the SDK, and so on. Prints the total milliseconds of
-each as JSON. Needs SERVICE_BASE_URL, SERVICE_API_KEY and JOB_ID; the argument is the number of
-calls.
+The calls alternate: 50 by the HTTP library, then 50 by the SDK, and so on. Prints as JSON how many
+milliseconds the HTTP library and the SDK took in total. The argument is the number of calls. Needs
+the environment variables SERVICE_BASE_URL, SERVICE_API_KEY and JOB_ID.
 """
 
 from __future__ import annotations

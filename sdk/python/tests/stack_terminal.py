@@ -60,7 +60,7 @@ def a_job_is_left_and_come_back_to(client: Forge, worker: SteeredWorker) -> None
         photograph(terminal, "cli-job", TRAIN)
         terminal.press(CTRL_C)
         assert terminal.ended() == 130
-        assert f"{job['job_id']} goes on. To come back:" in terminal.text
+        assert f"{job['job_id']} continues. To wait for it again:" in terminal.text
         assert f"forge jobs wait {job['job_id']}" in terminal.text
         assert "46%" not in terminal.text, terminal.text
         photograph(terminal, "cli-detach", TRAIN)
@@ -84,7 +84,7 @@ def the_sdk_shows_it_too(client: Forge, worker: SteeredWorker) -> None:
         terminal.until("70%")
         terminal.press(CTRL_C)
         assert terminal.ended() != 0
-        said = f'{job_id} goes on. To come back: client.wait("{job_id}")'
+        said = f'{job_id} continues. To wait for it again: client.wait("{job_id}")'
         assert said in terminal.text.replace("\n", ""), terminal.text
         assert "KeyboardInterrupt" in terminal.text
     with Terminal([sys.executable, "-c", script], {**ENV, "FORGE_PROGRESS": "0"}) as terminal:

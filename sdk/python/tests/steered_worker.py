@@ -19,7 +19,7 @@ class SteeredWorker:
         self._post("register", gpu=gpu, tags=[], version="1.0")
 
     def take(self, job_type: str) -> DispatchedJob:
-        """The next job, which must be of this type."""
+        """Polls for the next job. Fails if the job has another type."""
         job = self._post("next_job", wait_seconds=20)
         assert job.get("job_type") == job_type, job
         return job

@@ -77,8 +77,9 @@ class Terminal:
         """Waits for the end of the command. Returns its exit code."""
         end_s = monotonic() + timeout_s
         while self._read(end_s - monotonic()):
-            if monotonic() > end_s:
-                raise AssertionError(f"it has not ended:\n{self.text}")
+            pass
+        if monotonic() > end_s:
+            raise AssertionError(f"it has not ended:\n{self.text}")
         _, status = os.waitpid(self._pid, 0)
         self._code = os.waitstatus_to_exitcode(status)
         return self._code

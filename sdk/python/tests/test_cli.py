@@ -1,4 +1,4 @@
-"""The command: its output and exit codes."""
+"""The output and the exit codes of the `forge` command."""
 
 import json
 import os
@@ -20,7 +20,10 @@ Run = Callable[..., tuple[int, str, str]]
 def run(
     server: FakeForge, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Run:
-    """Runs the command. Returns exit code and output, which must not contain the key."""
+    """Returns a function that runs `forge` and returns the exit code, stdout and stderr.
+
+    The function fails if the output contains the key.
+    """
     monkeypatch.setenv("SERVICE_BASE_URL", server.url)
     monkeypatch.setenv("SERVICE_API_KEY", KEY)
 

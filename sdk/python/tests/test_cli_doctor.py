@@ -15,7 +15,7 @@ __all__ = ["bare", "home", "run"]
 
 @pytest.fixture
 def headers(server: FakeForge) -> dict[str, str]:
-    """Scripts a healthy Forge. Returns the headers of its responses, which tests may change."""
+    """Makes the fake server healthy. Returns its response headers, which tests may change."""
     headers: dict[str, str] = {}
     answers = {
         "/healthz": {"ok": True},

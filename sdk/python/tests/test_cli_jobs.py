@@ -154,7 +154,7 @@ def test_ctrl_c_does_not_stop_the_job(
     monkeypatch.setattr("forge.transport.sleep", pressed)
     ended = run("jobs", "wait", "job_1")
     assert ended.code == 130
-    assert "job_1 goes on. To come back:\n  forge jobs wait job_1\n" in ended.err
+    assert "job_1 continues. To wait for it again:\n  forge jobs wait job_1\n" in ended.err
     assert [request.method for request in server.requests] == ["GET"] * len(server.requests)
 
 

@@ -1,4 +1,4 @@
-"""`forge login`, and the precedence of address and key."""
+"""`forge login`, and which source of the address and the key takes precedence."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The command's help, completion, tables, pipelines, bills, workers and keys."""
+"""Help, completion, tables, pipelines, bills, workers and keys in the `forge` command."""
 
 import json
 import os

@@ -149,7 +149,7 @@ def test_a_redirect_is_not_followed(server: FakeForge, client: Forge) -> None:
 
 
 def script(server: FakeForge, *answers: Answer | None) -> None:
-    """Scripts the first responses. An answer of None breaks the connection."""
+    """Sets the server's first responses, in this order. None breaks the connection instead."""
     left = list(answers)
 
     def answer(_: Request) -> Answer | None:

@@ -15,7 +15,7 @@ HARMLESS_SEGMENTS = ["a", "b.txt", ".hidden", "..a", "a..", "é", "a b", "%2e%2e
 
 
 def hostile_names(count: int) -> list[str]:
-    """Paths with a hostile segment at a random position among harmless ones."""
+    """Paths with one to three hostile segments at random positions among harmless ones."""
     dice = random.Random(20261122)
     names = []
     for _ in range(count):

@@ -146,7 +146,10 @@ NOT_FOR_USERS = {
 
 
 def _examples_of_job_types() -> dict[str, Call]:
-    """Returns calls for the job types that CALLS lacks. Each submits its type's first example."""
+    """Returns one call for every job type that is not in CALLS.
+
+    The call submits the first example of its job type.
+    """
     calls: dict[str, Call] = {}
     for name, (_, path, operation) in openapi.operations().items():
         if name not in CALLS and path == f"/api/jobs/{name}":

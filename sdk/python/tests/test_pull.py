@@ -1,4 +1,4 @@
-"""Downloads: resuming, and verification before a file gets its name."""
+"""Downloads: resuming, and verification before a file gets its final name."""
 
 from collections.abc import Callable
 from pathlib import Path

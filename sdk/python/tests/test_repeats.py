@@ -1,4 +1,4 @@
-"""Retries of requests that create nothing, after a lost response."""
+"""A lost response to a cancel or approval: whether the client retries, and the outcome."""
 
 import asyncio
 from typing import Any
@@ -12,7 +12,7 @@ JOB = {"job_id": "j1", "job_type": "generate"}
 
 
 def cancelled_by(error_code: str | None) -> Any:  # noqa: ANN401 - a script
-    """Loses the response to the first cancel. After this, the job has ended with `error_code`."""
+    """Returns a script: the first cancel gets no response, and the job ends with `error_code`."""
     paths: list[str] = []
 
     def script(request: Request) -> Answer:

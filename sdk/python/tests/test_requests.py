@@ -26,7 +26,7 @@ def keys_of(server: FakeForge) -> set[str | None]:
 
 
 def failing(*faults: Answer | None) -> Any:  # noqa: ANN401 - a script
-    """Scripts faults for the first responses, and a job for later ones.
+    """Returns a script: the first responses are `faults`, and each later response is a job.
 
     A fault of None breaks the connection.
     """
@@ -152,7 +152,7 @@ def test_each_status_has_its_error(
 
 
 def paged(server: FakeForge, count: int, most: int = 2) -> None:
-    """Serves `count` jobs, at most `most` per page."""
+    """Serves `count` jobs. `most`: maximum number of jobs per page."""
 
     def script(request: Request) -> Answer:
         query = parse_qs(urlsplit(request.path).query)

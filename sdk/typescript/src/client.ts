@@ -23,8 +23,9 @@ import { Transport } from "./transport.ts";
  * `SERVICE_BASE_URL`. If these are not set, the local stack's stack.json in `FORGE_HOME` (default
  * `.forge`) is used. Throws ForgeError if no key or no address is found.
  *
- * The API has two sets of field names for some job types, e.g. with `model` or with `model_id`. Use
- * either set. The API's defaults apply to missing fields.
+ * For some job types, the API has two sets of field names. For example, one set has `model`, and
+ * the other set has `model_id`. The API accepts both sets. The API's defaults apply to missing
+ * fields.
  */
 export class Forge extends JobTypeMethods {
   readonly jobs: Jobs;

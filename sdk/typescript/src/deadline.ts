@@ -3,8 +3,8 @@ import { requirePositive } from "./limits.ts";
 import { after } from "./timer.ts";
 
 /**
- * Minimum time limit of a poll, so that a poll right before the deadline can still succeed. If the
- * time-out of the whole wait is shorter, that time-out is the minimum.
+ * Each poll gets at least this time, so that a poll right before the deadline can still succeed. If
+ * the time-out of the whole wait is shorter, each poll gets at least that time-out instead.
  */
 const MIN_POLL_MS = 1_000;
 
@@ -37,8 +37,8 @@ export class Deadline {
   }
 
   /**
-   * Runs one poll with its retries. Rejects with WaitTimeoutError at the deadline, or after
-   * MIN_POLL_MS if that is later.
+   * Runs one poll with its retries. Rejects with WaitTimeoutError at the deadline. A poll shortly
+   * before the deadline gets more time: see MIN_POLL_MS.
    */
   async poll<T>(
     poll: (signal: AbortSignal) => Promise<T>,
@@ -55,7 +55,7 @@ export class Deadline {
     }
   }
 
-  /** Yields events until the deadline. */
+  /** Yields events. Ends without an error at the deadline. */
   async *listen<T>(
     events: (signal: AbortSignal) => AsyncGenerator<T, void, undefined>,
     signal: AbortSignal | undefined,

@@ -60,8 +60,8 @@ export class Exchange {
   }
 
   /**
-   * Awaits `work`, with the time-out. After `work` has ended, no time-out runs, because the caller
-   * may process chunks slowly.
+   * Awaits `work`, and fails after `silenceMs` without data. The time-out stops when `work` ends,
+   * because the caller may need a long time to process a chunk.
    */
   async #listen<T>(work: Promise<T>): Promise<T> {
     this.alive();

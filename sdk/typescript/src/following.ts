@@ -1,7 +1,7 @@
 import { ForgeHTTPError } from "./errors.ts";
 import type { RequestOptions } from "./options.ts";
 import { get, type Request } from "./request.ts";
-import { type RetryPolicy, TransientFailure } from "./retries.ts";
+import { type RetryPolicy, TransientFailure } from "./retry-policy.ts";
 import { EventDecoder, type ServerSentEvent } from "./sse.ts";
 import type { Transport } from "./transport.ts";
 
@@ -13,13 +13,13 @@ const SILENCE_MS = 2 * KEEP_ALIVE_MS + 5_000;
 export const OUTAGE_MS = 300_000;
 const LIVED_MS = 5_000;
 
-/** Represents the server's response that the stream has ended. */
+/** Yielded by `connect` when the server says that the stream has ended. */
 export const GONE: ServerSentEvent = { event: "gone", data: "{}" };
-/** Represents a received chunk, with or without an event: the connection is alive. */
+/** Yielded by `connect` for each received chunk, even if the chunk completes no event. */
 export const ALIVE = Symbol("received chunk");
 
 /** The state of an event stream, kept across connections. */
-export class Following {
+export class StreamState {
   readonly path: string;
   readonly #query: object | undefined;
   #lastEventId: string | undefined;
@@ -59,16 +59,16 @@ export class Following {
     this.hasReceived = true;
     for (const event of this.#decoder.feed(chunk)) {
       yield event;
-      // This line runs when the caller asks for the next event. If the caller does not ask, the
-      // server sends this event again over the next connection.
+      // The next line runs only when the caller asks for another event. Otherwise, the id of this
+      // event is not recorded, and the server sends the event again over the next connection.
       this.#lastEventId = event.id || this.#lastEventId;
     }
   }
 
   /**
-   * Returns the failure for a connection that ended before the stream's end.
+   * Returns the failure for a connection that ended before the stream did.
    *
-   * A connection that lasted longer than LIVED_MS counts as a success: resets the retry policy.
+   * Resets the retry policy if the connection lasted longer than LIVED_MS.
    */
   interrupted(retryPolicy: RetryPolicy): TransientFailure {
     if (performance.now() - this.#openedMs > LIVED_MS) retryPolicy.reset();
@@ -82,7 +82,7 @@ export class Following {
  */
 export async function* connect(
   transport: Transport,
-  following: Following,
+  following: StreamState,
   options: RequestOptions,
   silenceMs = SILENCE_MS,
 ): AsyncGenerator<ServerSentEvent | typeof ALIVE, void, undefined> {
@@ -103,12 +103,12 @@ export async function* connect(
 }
 
 /**
- * Yields all events. Reconnects after interruptions. The caller must stop after the last event,
- * because a connection that the server closes counts as interrupted.
+ * Yields all events. Reconnects after interruptions. The caller must stop after the stream's last
+ * event: if the server closes the connection, `follow` reconnects.
  */
 export async function* follow(
   transport: Transport,
-  following: Following,
+  following: StreamState,
   options: RequestOptions,
 ): AsyncGenerator<ServerSentEvent, void, undefined> {
   const retryPolicy = transport.retryPolicy(options, OUTAGE_MS);

@@ -4,9 +4,9 @@ import type { Job } from "./schema.ts";
 export type JobStatus = "pending" | "running" | "completed" | "failed";
 
 /**
- * Maps the API's status.
+ * Simplifies the API's status.
  *
- * An unknown status counts as failed if the job has ended, else as pending.
+ * A status that is not in JobStatus becomes `failed` if the job has ended, otherwise `pending`.
  */
 export function jobStatus(raw: string, hasEnded = false): JobStatus {
   if (raw === "running" || raw === "completed" || raw === "failed") return raw;

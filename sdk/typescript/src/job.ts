@@ -24,7 +24,10 @@ export interface WaitOptions extends RequestOptions {
 }
 
 export interface LogOptions extends RequestOptions {
-  /** Yields lines as they arrive, until the log is complete. Continues with later attempts. */
+  /**
+   * Yields lines as they arrive, until the log is complete. Without `attempt`, continues with the
+   * logs of later attempts.
+   */
   follow?: boolean | undefined;
   /** Default: the latest attempt. */
   attempt?: number | undefined;

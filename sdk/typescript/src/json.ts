@@ -1,6 +1,6 @@
 import { ForgeError } from "./errors.ts";
 
-/** Encodes a body. Throws ForgeError for values that JSON.stringify would silently change. */
+/** Encodes a body. Throws ForgeError for NaN, infinity, BigInt, invalid dates and cycles. */
 export function jsonText(body: object): string {
   requireJson(body, "", []);
   return JSON.stringify(body);

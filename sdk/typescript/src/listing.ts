@@ -1,7 +1,7 @@
 import { ForgeError, ForgeHTTPError } from "./errors.ts";
 import type { RequestOptions } from "./options.ts";
 import { get } from "./request.ts";
-import { objectOf } from "./retries.ts";
+import { objectOf } from "./retry-policy.ts";
 import type { Transport } from "./transport.ts";
 
 const MAX_PAGE = 200;
@@ -72,7 +72,7 @@ export class Listing<T> implements AsyncIterable<T> {
     }
   }
 
-  /** Reads one page: the first one, or the one after a `next_cursor`. */
+  /** Reads one page. `after`: the `next_cursor` of the previous page. Default: the first page. */
   async page(after?: string, most = this.#request.query.limit): Promise<Page<T>> {
     const { path, name, query, options, read = (entry) => entry as T } = this.#request;
     const { limit: _limit, pageSize, ...filters } = query;

@@ -22,7 +22,7 @@ export interface OfUser {
 /** A time: a Date, or a string in ISO 8601. */
 export type Moment = Date | string;
 
-/** A time span in buckets of `bucket_s` seconds. */
+/** A time span. `bucket_s`: length of each bucket in the response, in seconds. */
 export interface TimeSpan {
   since?: Moment | undefined;
   until?: Moment | undefined;

@@ -27,7 +27,10 @@ function unsafeSegment(segment: string): string | undefined {
   return /^[A-Za-z]:/.test(segment) ? "it has a drive name" : undefined;
 }
 
-/** Throws UnsafePathError if two of the files can't exist together on some file system. */
+/**
+ * Throws UnsafePathError if a path is listed twice, is both a file and a folder, or equals another
+ * path on a file system that ignores letter case or Unicode normalization.
+ */
 export function requireDistinct(paths: string[]): void {
   const files = new Set<string>();
   const folders = new Set<string>();

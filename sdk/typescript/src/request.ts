@@ -10,7 +10,7 @@ import type { Upload } from "./upload.ts";
 interface AppliedCheck {
   /** Error codes that mean that the change may already be applied. */
   codes: readonly string[];
-  /** The path to read the current state. */
+  /** The path of the GET request that reads the current state. */
   path: string;
   isOurs(found: unknown): boolean;
 }
@@ -25,18 +25,18 @@ export interface Request {
   headers?: Record<string, string>;
   /** Sent with an Idempotency-Key, so that a retry is safe. */
   creates?: boolean;
-  /** False: not retried if the request may have arrived. */
+  /** If false, the client retries only after failures that mean that the request had no effect. */
   isRepeatable?: boolean;
   appliedCheck?: AppliedCheck;
-  /** Additional status code that is not an error. */
+  /** A status code that is not an error, in addition to 2xx. */
   otherStatus?: number;
-  /** Time-out in milliseconds, if the response may take longer than the client's time-out. */
-  answerMs?: number;
+  /** Minimum time-out in milliseconds, for slow responses. A call's `timeoutMs` overrides it. */
+  minTimeoutMs?: number;
 }
 
 export const RANGE_NOT_SATISFIABLE = 416;
 
-/** Time-out for responses that take time to compute. */
+/** Minimum time-out for previews of tables. */
 export const SLOW_ANSWER_MS = 120_000;
 
 export const get = (path: string, query?: object): Request => ({ method: "GET", path, query });

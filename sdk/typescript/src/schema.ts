@@ -60,7 +60,7 @@ export interface Job {
   cancelled_by: string | null;
   /** id of the job's workflow in Temporal */
   workflow_id: string;
-  /** URL of the workflow in Temporal's UI; null if no UI is configured, and in the answer to the submission */
+  /** URL of the workflow in Temporal's UI; null if no UI is configured. The answer to a submission has null */
   workflow_url: string | null;
   /** cost in the job's billing record; for a live deployment, the cost so far; null if there is no record */
   cost_usd: number | null;
@@ -514,7 +514,7 @@ export interface PipelineStepSubmission {
   notes?: string;
   /** longest duration of an attempt, in seconds */
   timeout_s?: number;
-  /** most attempts, if a worker fails or is lost */
+  /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
   max_attempts?: number;
 }
 
@@ -1026,7 +1026,7 @@ export interface Rates {
   currency: "USD";
   /** `work`: prices for the output of each job type; `metered`: prices for the usage of any job */
   basis: "work" | "metered" | (string & {});
-  /** prices by a word of the GPU's name; `default`: any other GPU */
+  /** prices per hour. A key is a word of the GPU's name; `default` is for all other GPUs */
   gpu_hour: Record<string, number>;
   /** USD; 0 if the card has no such price */
   generation_per_1m_tokens: number;
@@ -1068,7 +1068,7 @@ export interface RateCard {
   effective_from: string;
   prices: {
     basis: "work";
-    /** price per GPU hour, by a word of the GPU's name; `default`: any other GPU */
+    /** price per GPU hour. A key is a word of the GPU's name; `default` is for all other GPUs */
     gpuHour: Record<string, string>;
     /** USD, as decimal text */
     generationPer1mTokens: string;
@@ -1082,7 +1082,7 @@ export interface RateCard {
     deployPerMonth: string;
   } | {
     basis: "metered";
-    /** price per GPU hour, by a word of the GPU's name; `default`: any other GPU */
+    /** price per GPU hour. A key is a word of the GPU's name; `default` is for all other GPUs */
     gpuHour: Record<string, string>;
     /** USD, as decimal text */
     inputPer1mTokens: string;
@@ -1155,7 +1155,7 @@ export interface NewApiKey {
   made_by: string | null;
   /** for a session: the id of the key exchanged for it */
   session_of: string | null;
-  /** the key's text, shown only here */
+  /** the key's secret value, shown only here */
   key: string | null;
 }
 
@@ -1367,7 +1367,7 @@ export type Command = {
   /** the lost attempt, if the worker reported one; the worker may run another by now */
   attempt?: number;
 } | {
-  /** stop serving this deployment: it is not needed */
+  /** the worker must stop serving this deployment, which is no longer needed */
   type: "stop_deployment";
   deployment_id: string;
 } | {
@@ -1496,7 +1496,7 @@ export interface Operations {
       notes?: string;
       /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** most attempts, if a worker fails or is lost */
+      /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
       max_attempts?: number;
     } | {
       /** what the rows are about, e.g. law */
@@ -1519,7 +1519,7 @@ export interface Operations {
       notes?: string;
       /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** most attempts, if a worker fails or is lost */
+      /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
       max_attempts?: number;
     };
     answer: Job;
@@ -1540,7 +1540,7 @@ export interface Operations {
       notes?: string;
       /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** most attempts, if a worker fails or is lost */
+      /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
       max_attempts?: number;
     };
     answer: Job;
@@ -1565,7 +1565,7 @@ export interface Operations {
       notes?: string;
       /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** most attempts, if a worker fails or is lost */
+      /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
       max_attempts?: number;
     } | {
       /** `s3://bucket/key` (or `spaces://`, `forge://`), or a `file://` path below the artifacts root */
@@ -1586,7 +1586,7 @@ export interface Operations {
       notes?: string;
       /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** most attempts, if a worker fails or is lost */
+      /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
       max_attempts?: number;
     };
     answer: Job;
@@ -1611,7 +1611,7 @@ export interface Operations {
       notes?: string;
       /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** most attempts, if a worker fails or is lost */
+      /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
       max_attempts?: number;
     } | {
       /** `s3://bucket/key` (or `spaces://`, `forge://`), or a `file://` path below the artifacts root */
@@ -1632,7 +1632,7 @@ export interface Operations {
       notes?: string;
       /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** most attempts, if a worker fails or is lost */
+      /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
       max_attempts?: number;
     };
     answer: Job;
@@ -1655,7 +1655,7 @@ export interface Operations {
       notes?: string;
       /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** most attempts, if a worker fails or is lost */
+      /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
       max_attempts?: number;
     } | {
       /** the id of one of your checkpoints, or a model's name */
@@ -1674,7 +1674,7 @@ export interface Operations {
       notes?: string;
       /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** most attempts, if a worker fails or is lost */
+      /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
       max_attempts?: number;
     };
     answer: Job;
@@ -1701,7 +1701,7 @@ export interface Operations {
       notes?: string;
       /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** most attempts, if a worker fails or is lost */
+      /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
       max_attempts?: number;
     } | {
       /** the id of one of your checkpoints, or a model's name */
@@ -1724,7 +1724,7 @@ export interface Operations {
       notes?: string;
       /** longest duration of an attempt, in seconds */
       timeout_s?: number;
-      /** most attempts, if a worker fails or is lost */
+      /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
       max_attempts?: number;
     };
     answer: Job;
@@ -2185,7 +2185,7 @@ export interface Operations {
         notes?: string;
         /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** most attempts, if a worker fails or is lost */
+        /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
         max_attempts?: number;
       } | {
         /** what the rows are about, e.g. law */
@@ -2208,7 +2208,7 @@ export interface Operations {
         notes?: string;
         /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** most attempts, if a worker fails or is lost */
+        /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
         max_attempts?: number;
       };
     } | {
@@ -2229,7 +2229,7 @@ export interface Operations {
         notes?: string;
         /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** most attempts, if a worker fails or is lost */
+        /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
         max_attempts?: number;
       };
     } | {
@@ -2254,7 +2254,7 @@ export interface Operations {
         notes?: string;
         /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** most attempts, if a worker fails or is lost */
+        /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
         max_attempts?: number;
       } | {
         /** `s3://bucket/key` (or `spaces://`, `forge://`), or a `file://` path below the artifacts root */
@@ -2275,7 +2275,7 @@ export interface Operations {
         notes?: string;
         /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** most attempts, if a worker fails or is lost */
+        /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
         max_attempts?: number;
       };
     } | {
@@ -2300,7 +2300,7 @@ export interface Operations {
         notes?: string;
         /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** most attempts, if a worker fails or is lost */
+        /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
         max_attempts?: number;
       } | {
         /** `s3://bucket/key` (or `spaces://`, `forge://`), or a `file://` path below the artifacts root */
@@ -2321,7 +2321,7 @@ export interface Operations {
         notes?: string;
         /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** most attempts, if a worker fails or is lost */
+        /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
         max_attempts?: number;
       };
     } | {
@@ -2344,7 +2344,7 @@ export interface Operations {
         notes?: string;
         /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** most attempts, if a worker fails or is lost */
+        /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
         max_attempts?: number;
       } | {
         /** the id of one of your checkpoints, or a model's name */
@@ -2363,7 +2363,7 @@ export interface Operations {
         notes?: string;
         /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** most attempts, if a worker fails or is lost */
+        /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
         max_attempts?: number;
       };
     } | {
@@ -2390,7 +2390,7 @@ export interface Operations {
         notes?: string;
         /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** most attempts, if a worker fails or is lost */
+        /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
         max_attempts?: number;
       } | {
         /** the id of one of your checkpoints, or a model's name */
@@ -2413,7 +2413,7 @@ export interface Operations {
         notes?: string;
         /** longest duration of an attempt, in seconds */
         timeout_s?: number;
-        /** most attempts, if a worker fails or is lost */
+        /** maximum number of attempts; a further attempt follows if a worker fails or is lost */
         max_attempts?: number;
       };
     };
@@ -2467,7 +2467,7 @@ export interface Operations {
       effective_from?: string;
       prices: {
         basis: "work";
-        /** price per GPU hour, by a word of the GPU's name; `default`: any other GPU */
+        /** price per GPU hour. A key is a word of the GPU's name; `default` is for all other GPUs */
         gpuHour: Record<string, string>;
         /** USD, as decimal text */
         generationPer1mTokens: string;
@@ -2481,7 +2481,7 @@ export interface Operations {
         deployPerMonth: string;
       } | {
         basis: "metered";
-        /** price per GPU hour, by a word of the GPU's name; `default`: any other GPU */
+        /** price per GPU hour. A key is a word of the GPU's name; `default` is for all other GPUs */
         gpuHour: Record<string, string>;
         /** USD, as decimal text */
         inputPer1mTokens: string;

@@ -1,12 +1,12 @@
 import { platform } from "#platform";
 import { ForgeError } from "./errors.ts";
 import { requireCount, requirePositive } from "./limits.ts";
-import { objectOf, parseJson } from "./retries.ts";
+import { objectOf, parseJson } from "./retry-policy.ts";
 
 export interface ForgeOptions {
-  /** Default: `SERVICE_API_KEY`, else the local stack's. */
+  /** Default: `SERVICE_API_KEY`, else the key of the local stack. */
   apiKey?: string | undefined;
-  /** Default: `SERVICE_BASE_URL`, else the local stack's. */
+  /** Default: `SERVICE_BASE_URL`, else the address of the local stack. */
   baseUrl?: string | undefined;
   /** Sends the key as `Authorization: Bearer` instead of `X-Service-Api-Key`. Default: false. */
   bearer?: boolean | undefined;
@@ -38,7 +38,7 @@ export function settingsOf(options: ForgeOptions): Settings {
   };
   const ownKey = options.apiKey || env.SERVICE_API_KEY;
   // Security: someone else may have written the stack.json in the working directory. The user's own
-  // key is sent to that file's address only if the address belongs to this machine.
+  // key is sent to the address in that file only if the address belongs to this machine.
   const localUrl = () =>
     ownKey && !isLoopback(ofStack("api_url")) ? undefined : ofStack("api_url");
   const baseUrl = options.baseUrl || env.SERVICE_BASE_URL || localUrl();

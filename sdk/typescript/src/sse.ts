@@ -1,5 +1,5 @@
 import { ForgeHTTPError } from "./errors.ts";
-import { objectOf, parseJson } from "./retries.ts";
+import { objectOf, parseJson } from "./retry-policy.ts";
 
 /** The longest line, and the longest data of an event, in characters. */
 const MAX_EVENT = 16 * 1024 * 1024;

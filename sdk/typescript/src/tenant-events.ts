@@ -1,5 +1,5 @@
 import { ForgeError } from "./errors.ts";
-import { Following, follow } from "./following.ts";
+import { follow, StreamState } from "./following.ts";
 import type { RequestOptions } from "./options.ts";
 import { dataOf } from "./sse.ts";
 import type { Transport } from "./transport.ts";
@@ -7,8 +7,9 @@ import type { Transport } from "./transport.ts";
 /** An event of the tenant's stream. */
 export interface TenantEvent {
   /**
-   * The object's kind: `job`, `pipeline`, `deployment`, `worker`. `ready`: the stream begins. If a
-   * `ready` event has `resumed` false, some events may have been missed: read the state again.
+   * The kind of the changed object (`job`, `pipeline`, `deployment`, `worker`), or `ready` at the
+   * start of a stream. If a `ready` event has `resumed: false`, events may have been missed: read
+   * the state again.
    */
   event: string;
   resumed?: boolean;
@@ -16,7 +17,7 @@ export interface TenantEvent {
   pipeline_id?: string | null;
   deployment_id?: string;
   worker_id?: string | null;
-  /** The API's status. */
+  /** The object's new status, as in the API. */
   status?: string;
   job_type?: string;
   attempts?: number;
@@ -40,7 +41,7 @@ export async function* tenantEvents(
   const known = new Set<string>();
   let left = limit;
   if (left === 0) return;
-  for await (const sent of follow(transport, new Following("/api/events"), options)) {
+  for await (const sent of follow(transport, new StreamState("/api/events"), options)) {
     if (sent.id && sent.event !== "ready") {
       if (known.has(sent.id)) continue;
       known.add(sent.id);

@@ -7,7 +7,13 @@ import type { CreateOptions, RequestOptions } from "./options.ts";
 import { pause } from "./pause.ts";
 import { CLIENT_HEADER, checkVersion } from "./release.ts";
 import { get, queryText, type Request, randomHex } from "./request.ts";
-import { failureOfAnswer, objectOf, parseJson, RetryPolicy, TransientFailure } from "./retries.ts";
+import {
+  errorForResponse,
+  objectOf,
+  parseJson,
+  RetryPolicy,
+  TransientFailure,
+} from "./retry-policy.ts";
 import type { Settings } from "./settings.ts";
 import { Upload } from "./upload.ts";
 
@@ -62,10 +68,10 @@ export class Transport {
   ): Promise<Opened> {
     if (timeoutMs !== undefined) requirePositive("timeoutMs", timeoutMs);
     const isRepeatable = request.isRepeatable !== false;
-    const answerMs = Math.max(silenceMs, request.answerMs ?? 0);
+    const minTimeoutMs = Math.max(silenceMs, request.minTimeoutMs ?? 0);
     const exchange = new Exchange({
       fetch: this.#settings.fetch,
-      silenceMs: timeoutMs ?? answerMs + unseenMs(request.body),
+      silenceMs: timeoutMs ?? minTimeoutMs + extraTimeoutMs(request.body),
       signal,
       failure: (reason, cause) => {
         const address = `${this.#settings.baseUrl}${request.path}`;
@@ -79,7 +85,7 @@ export class Transport {
       checkVersion(response.headers, this.#settings.onWarning);
       if (!response.ok && response.status !== request.otherStatus) {
         const body = await textOf(exchange.chunks(response));
-        throw failureOfAnswer(request.path, response, body, isRepeatable);
+        throw errorForResponse(request.path, response, body, isRepeatable);
       }
       const chunks = exchange.chunks(response);
       return { response, chunks, close: () => exchange.close() };
@@ -145,7 +151,8 @@ export class Transport {
 }
 
 /** Additional time-out in ms for an upload without progress events. 0 for other requests. */
-const unseenMs = (body: Request["body"]): number => (body instanceof Upload ? body.unseenMs : 0);
+const extraTimeoutMs = (body: Request["body"]): number =>
+  body instanceof Upload ? body.extraTimeoutMs : 0;
 
 const isRefusal = (error: unknown, codes: readonly string[]): boolean =>
   error instanceof ForgeAPIError && codes.includes(error.code);

@@ -74,7 +74,7 @@ export class Upload {
   }
 
   /** If there are no progress events, the time allowed for sending the body, in ms. Otherwise 0. */
-  get unseenMs(): number {
+  get extraTimeoutMs(): number {
     return platform.streamsUploads ? 0 : this.#blob.size / SLOWEST_BYTES_PER_MS;
   }
 

@@ -1,7 +1,7 @@
 import { platform } from "#platform";
 import { ForgeHTTPError, IntegrityError } from "./errors.ts";
 import { segmentsOf } from "./paths.ts";
-import { objectOf, parseJson } from "./retries.ts";
+import { objectOf, parseJson } from "./retry-policy.ts";
 
 /** The name of the manifest in its artifact's folder. */
 export const MANIFEST_FILE = "manifest.json";
@@ -18,7 +18,7 @@ export interface FileCheck {
   detail: string | null;
 }
 
-/** Called after each file's check. */
+/** Called after each file is checked. */
 export type OnCheck = (check: FileCheck) => void;
 
 /** The result of comparing an artifact's files with its manifest. */
@@ -113,7 +113,7 @@ export interface Checks {
 /**
  * Checks the manifest's files and the stored manifest.json. Also reports extra files.
  *
- * Rejects with the errors of `checks` and of `filesOf`.
+ * Rejects if a method of `checks` rejects, or if `filesOf` throws.
  */
 export async function verify(
   artifactId: string,

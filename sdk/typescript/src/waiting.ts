@@ -6,17 +6,17 @@
 import { platform } from "#platform";
 import type { Deadline } from "./deadline.ts";
 import { ForgeAPIError, ForgeHTTPError } from "./errors.ts";
-import { ALIVE, connect, Following, GONE, KEEP_ALIVE_MS } from "./following.ts";
+import { ALIVE, connect, GONE, KEEP_ALIVE_MS, StreamState } from "./following.ts";
 import type { Job } from "./job.ts";
 import { jobEvent } from "./job-event.ts";
 import { isFinal, type JobEvent } from "./job-status.ts";
 import type { RequestOptions } from "./options.ts";
-import { TransientFailure } from "./retries.ts";
+import { TransientFailure } from "./retry-policy.ts";
 import type { ServerSentEvent } from "./sse.ts";
 import type { Transport } from "./transport.ts";
 
 const SILENCE_MS = KEEP_ALIVE_MS + 5_000;
-/** Number of consecutive rounds without data after which most rounds only poll. */
+/** After this number of consecutive rounds without data, most rounds only poll the job. */
 const MAX_SILENT = 2;
 /** After MAX_SILENT rounds without data, only every 12th round opens a connection. */
 const RETRY_EVERY = 12;
@@ -24,8 +24,8 @@ const RETRY_EVERY = 12;
 let streams = 0;
 
 /** The logic of one wait, without I/O. */
-export class Watch {
-  readonly #following: Following;
+export class WaitState {
+  readonly #following: StreamState;
   readonly #deadline: Deadline;
   #roundMs = 0;
   #hasListened = false;
@@ -34,13 +34,13 @@ export class Watch {
   /** Whether an event said that the job has ended. */
   hasEnded = false;
   /**
-   * Whether an event about the job's end has already caused a poll without a pause. If this poll
-   * did not show the end, all later polls wait for the poll interval.
+   * Whether the wait has already used its one poll without a pause. It makes this poll when an
+   * event says that the job has ended. All other polls come after the poll interval.
    */
   #hasPolledAtEnd = false;
 
   constructor(eventsPath: string, deadline: Deadline) {
-    this.#following = new Following(eventsPath);
+    this.#following = new StreamState(eventsPath);
     this.#deadline = deadline;
   }
 
@@ -65,12 +65,15 @@ export class Watch {
   }
 
   /** Records that this round opens an event connection. Returns the stream's state. */
-  listen(): Following {
+  listen(): StreamState {
     this.#hasListened = true;
     return this.#following;
   }
 
-  /** Returns the job event in a received item. Undefined if it has none. Throws ForgeHTTPError. */
+  /**
+   * Returns the received job event, or undefined for ALIVE and GONE. Throws ForgeHTTPError if the
+   * event's data is not a JSON object.
+   */
   receive(event: ServerSentEvent | typeof ALIVE): JobEvent | undefined {
     if (event === GONE) this.hasEnded = true;
     if (event === GONE || event === ALIVE) return undefined;
@@ -81,8 +84,8 @@ export class Watch {
 
   /** Ends a round. Returns how long to pause before the next one. */
   end(): number {
-    // A round that was due to open a connection, but found all `maxStreams` in use, is not counted as
-    // silent: it did not listen, so it does not show whether events arrive.
+    // If this round could not open its event connection, because `maxStreams` connections were
+    // open, we don't know whether events arrive. Then don't change the count of silent rounds.
     if (this.#hasListened || !this.#isDue) {
       this.#silentRounds =
         this.#following.hasReceived && this.#hasListened ? 0 : this.#silentRounds + 1;
@@ -95,10 +98,10 @@ export class Watch {
   }
 }
 
-/** Yields one connection's events. Ends at a failure: the wait then polls. */
+/** Yields one connection's events. Ends without an error if the connection fails. */
 export async function* listen(
   transport: Transport,
-  watch: Watch,
+  watch: WaitState,
   options: RequestOptions,
 ): AsyncGenerator<JobEvent, void, undefined> {
   const events = connect(transport, watch.listen(), options, SILENCE_MS);

@@ -17,7 +17,7 @@ const isEvents = ({ path }: { path: string }): boolean => path.endsWith("/events
 
 const IDS = ["a", "b", "c", "d", "e", "f", "g"];
 
-/** Begins waits for jobs that never end. Counts the polls and event streams by job id. */
+/** Calls `wait` for several jobs that never end. Counts the polls and event streams of each job. */
 function waitForAll() {
   const asked = new Map<string, number>();
   const streams = new Map<string, number>();

@@ -16,7 +16,7 @@ interface Operation {
   responses: Record<string, { content?: Record<string, { schema: Schema }> }>;
 }
 
-/** Returns calls for all job types. Each submits its type's first example. */
+/** Returns one SDK call for each job type. The call submits the first example of its job type. */
 function examplesOfJobTypes(): typeof CALLS {
   const submissions = Object.entries(DOCUMENT.paths).flatMap(([path, { post }]) =>
     post && path === `/api/jobs/${post.operationId}` ? [post] : [],
@@ -70,7 +70,10 @@ const PRICES = {
   deployPerMonth: "0",
 };
 
-/** A call of each operation. An explicit call replaces the call with the example. */
+/**
+ * SDK calls, keyed by operation id. The examples of the job types give some calls. The calls that
+ * are written here replace them.
+ */
 const CALLS: Record<string, (c: Forge, folder: string) => unknown> = {
   ...examplesOfJobTypes(),
   generate: (c) =>
@@ -228,8 +231,8 @@ test.each(Object.entries(CALLS))(
 );
 
 /**
- * Paths that the client still uses, to support servers of the previous release, each with the
- * documented path that replaced it.
+ * Maps old paths to the documented paths that replaced them. The SDK still requests the old paths,
+ * because servers of the previous release do not support the new ones.
  */
 const OLDER_PATHS: Record<string, string> = { "/api/audit": "/api/audit-log" };
 
@@ -249,7 +252,7 @@ function operationOf({ method, path }: Asked): Operation {
 const patternOf = (template: string): RegExp =>
   new RegExp(`^${template.replace("{path}", ".+").replace(/\{\w+\}/g, "[^/]+")}$`);
 
-/** The smallest valid responses of the API. */
+/** Returns a minimal successful response for a request. */
 function answerOf(asked: Asked): Answer {
   const operation = operationOf(asked);
   if (["streamJobEvents", "streamEvents"].includes(operation.operationId)) {

@@ -1,7 +1,9 @@
-// Measures the SDK's overhead: compares `status` with the same request by fetch alone.
+// Measures the SDK's overhead: compares the SDK's method `status` with a direct fetch of the same
+// URL.
 //
-// Alternates: 50 calls by fetch, 50 by the SDK, and so on. Prints the total milliseconds of each as
-// JSON. Needs SERVICE_BASE_URL, SERVICE_API_KEY and JOB_ID; the argument is the number of calls.
+// Alternates between 50 direct fetches and 50 SDK calls. Prints the total time of the fetches and
+// the total time of the SDK calls as JSON, in milliseconds. Needs SERVICE_BASE_URL, SERVICE_API_KEY
+// and JOB_ID. The argument is the number of fetches, and also the number of SDK calls.
 
 import { Forge } from "../dist/index.js";
 
@@ -24,7 +26,7 @@ async function turnMs(call, times) {
   return performance.now() - began;
 }
 
-// Warm-up, so that both are compiled before the measurement.
+// Warm-up, so that the code of both functions is compiled before the measurement.
 await turnMs(bare, TURN);
 await turnMs(bySdk, TURN);
 let bare_ms = 0;

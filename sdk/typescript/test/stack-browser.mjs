@@ -1,6 +1,6 @@
 // Tests the browser build of `Forge` with a real stack. test/e2e/sdk-typescript.test.ts runs this
-// file in Node with the condition `browser`. The compiler checks that the build uses nothing of
-// Node.
+// file in Node with the export condition `browser`. The browser build is compiled without Node's
+// types, so it can't use Node's API.
 const { SERVICE_BASE_URL: baseUrl, SERVICE_API_KEY: apiKey } = process.env;
 await fetch("data:,"); // initializes Node's fetch while `process` exists
 delete globalThis.process;

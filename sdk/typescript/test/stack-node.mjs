@@ -1,4 +1,4 @@
-// Tests `Forge` in Node with a real stack. test/e2e/sdk-typescript.test.ts runs it.
+// Tests `Forge` in Node with a real stack. test/e2e/sdk-typescript.test.ts runs this file.
 import assert from "node:assert/strict";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import {

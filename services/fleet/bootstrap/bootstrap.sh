@@ -213,8 +213,8 @@ install_agent() {
   say "$wanted" >"$marker"
 }
 
-# Installs every dependency by hash, then our own packages without build isolation, so that pip downloads
-# nothing else.
+# Installs every dependency by hash. Then installs Forge's packages without build isolation, so that
+# pip downloads nothing else.
 install_locked() {
   set -- -r "$locks/build.txt" -r "$locks/runtime.txt"
   case "$handlers" in *train*) set -- "$@" -r "$locks/train.txt" ;; esac

@@ -11,7 +11,10 @@ import { type SshWorkerRow, trustHostKey } from "../bootstraps";
 const read = (name: string): Buffer => readFileSync(join(__dirname, name));
 const SCRIPT = read("bootstrap.sh").toString();
 
-/** Connects to a worker's machine. Trusts the host key on first use; later connections must show the same key. */
+/**
+ * Connects to a worker's machine. Trusts the host key on first use; later connections must show the
+ * same key.
+ */
 export async function connect(
   ctx: Context,
   worker: SshWorkerRow,
@@ -42,8 +45,8 @@ const bundled = once(() => ({
 }));
 
 /**
- * Files that a step needs in addition to those of `filesFor`: for step `repository`, the bundled archive if no
- * repository is configured.
+ * Files that a step needs in addition to those of `filesFor`. Only step `repository` needs one: the
+ * bundled archive, if no repository is configured.
  */
 export const archivesFor = (ctx: Context, step: BootstrapStep): Record<string, Buffer> =>
   step === "repository" && ctx.config.bootstrap.repository === undefined
@@ -54,11 +57,12 @@ export const archivesFor = (ctx: Context, step: BootstrapStep): Record<string, B
 export type DescribedWorker = Pick<SshWorkerRow, "worker_id" | "gpu_count" | "tags">;
 
 /**
- * The contents of the bootstrap script and its settings, by file name. The settings are files so that no value becomes
- * part of a shell command.
+ * The contents of the bootstrap script and its settings, by file name. The settings are files so
+ * that no value becomes part of a shell command.
  *
- * @param show called with each value of the operator's environment; the files contain what it returns. By default, it
- *   returns the value. `planBootstrap` redacts the values, because it shows the files to people.
+ * @param show called with each value of the operator's environment. The files contain the result of
+ *   this call; by default, the value itself. `planBootstrap` redacts the values here, because
+ *   people will see the files.
  */
 export function filesFor(
   ctx: Context,
@@ -120,8 +124,8 @@ const directoryOf = (ctx: Context, worker: DescribedWorker): string =>
   `${ctx.config.bootstrap.remoteDir}/${worker.worker_id}`;
 
 /**
- * The content of a file of variables. The values are in double quotes, because a POSIX shell and systemd read double
- * quotes in the same way, but not single quotes.
+ * The content of a file of variables. The values are in double quotes, because a POSIX shell and
+ * systemd read double quotes in the same way, but not single quotes.
  */
 const variableFile = (variables: Record<string, string>): string =>
   Object.entries(variables)

@@ -26,7 +26,7 @@ const UNIQUE_FIELDS = [
 ];
 /** Fields that other groups show. The group "Facts" leaves them out. */
 const GROUPED = ["job_params", "metrics", "scores", "quality", "schema", "files"];
-/** Fields about the manifest instead of the artifact. The comparison leaves them out. */
+/** Fields that do not describe the artifact itself. The comparison leaves them out. */
 const IGNORED_FIELDS = ["schema_version", "measured", "contradictions", "verified", "user_id"];
 
 type Values = Record<string, unknown>;

@@ -9,7 +9,7 @@ const COLORS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "w
  * Matches an ANSI escape sequence. `ansiSpans` applies text colours and bold, and removes all
  * sequences.
  */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences start with one
+// biome-ignore lint/suspicious/noControlCharactersInRegex: matches the escape character
 const SEQUENCE = /\u001b\[([0-9;]*)([A-Za-z])/g;
 
 /** Splits a line at its ANSI sequences into spans of one style each. */

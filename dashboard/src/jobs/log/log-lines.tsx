@@ -7,9 +7,9 @@ import type { LogClient } from "./use-log";
 
 const LINE_PX = 18;
 /**
- * The maximum height of the scrolled element. It is below the limits of browsers, which are between
- * 17 and 33 million px. In a log that would be higher, scrolling by one pixel moves the lines by
- * more than one pixel.
+ * The maximum height of the scrolled element. Browsers limit heights to 17 to 33 million px. If a
+ * log has too many lines for this maximum, scrolling by one pixel moves the lines by more than one
+ * pixel.
  */
 const MAX_PX = 14_400_000;
 const OVERSCAN = 12;
@@ -38,7 +38,7 @@ interface Props {
   position: RefObject<LogPosition | null>;
 }
 
-/** Shows a log of any length: only the visible lines are decoded and in the document. */
+/** Shows a log of any length. Decodes and renders only the visible lines and a few around them. */
 export function LogLines(props: Props) {
   const { client, state, only, isFollowing, onScrolledUp, position } = props;
   const scroller = useRef<HTMLDivElement>(null);
@@ -198,7 +198,7 @@ function* matches(text: string, query: string): Generator<[number, number]> {
   }
 }
 
-/** The texts of the rows from `from` to before `to`, by their line index in the log. */
+/** The texts of the rows `from` (inclusive) to `to` (exclusive), by their line index in the log. */
 function useLines(
   client: LogClient,
   state: LogState,

@@ -28,7 +28,7 @@ export function readLogQuery(typed: string): LogQuery {
     else return whole;
     return "";
   });
-  // Without `level:` and `attempt:`, spaces at both ends are part of the text to search.
+  // Trims only if a valid term was removed. Otherwise, outer spaces are part of the search text.
   if (rest !== typed) query.text = rest.trim();
   return query;
 }

@@ -13,7 +13,7 @@ afterEach(() => {
   globalThis.fetch = realFetch;
 });
 
-/** Serves ranges of a text like the server. @returns the requested ranges. */
+/** Makes `fetch` return ranges of the text, like the server. @returns the requested ranges. */
 function serve(text: string): (string | null)[] {
   const requested: (string | null)[] = [];
   globalThis.fetch = async (_url, init) => {

@@ -26,7 +26,10 @@ interface Props {
   onChange: (change: { q?: string; line?: number }) => void;
 }
 
-/** A job's log: live, with search over the whole log and download. Stays responsive at 64 MiB. */
+/**
+ * Shows a job's log while it grows. The user can search the whole log and download it. The page
+ * stays responsive with a log of 64 MiB.
+ */
 export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChange }: Props) {
   const { state, client } = useLog(jobId, attempt, isLive);
   // Removes `attempt:…`: the caller has parsed it and passes it as `attempt`.
@@ -74,7 +77,7 @@ export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChan
           onKeyDown={(event) => {
             if (event.key === "Enter") step(event.shiftKey ? -1 : 1);
             if (event.key !== "Escape") return;
-            // Prevents the browser from clearing the text.
+            // Escape leaves the input. By default, the browser would also clear the text.
             event.preventDefault();
             event.currentTarget.blur();
           }}

@@ -1,7 +1,10 @@
 import type { LineIndex } from "./line-index";
 import { levelPattern, readLogQuery } from "./log-query";
 
-/** Lines decoded at a time: few enough to save memory, enough to search fast. */
+/**
+ * The number of lines to decode at a time. A larger number needs more memory; a smaller number
+ * makes the search slower.
+ */
 const BLOCK_LINES = 4_096;
 const MAX_FOUND = 100_000;
 
@@ -13,8 +16,8 @@ export interface FoundLines {
 }
 
 /**
- * Finds the lines of the query's level that contain the query's text, ignoring case, or match its
- * regular expression.
+ * Finds the lines that have the query's level and match the query's text. The text is
+ * case-sensitive only if it is a regular expression without the `i` flag.
  */
 export function searchLines(index: LineIndex, query: string): FoundLines {
   const { level, text: wanted } = readLogQuery(query);
@@ -34,7 +37,7 @@ export function searchLines(index: LineIndex, query: string): FoundLines {
       findPlain(text.toLowerCase(), needle, from, found);
       continue;
     }
-    const lines = text.split("\n");
+    const lines = text.split(/\r?\n/);
     // Splitting leaves an empty text after the last newline.
     if (lines.at(-1) === "" && text !== "") lines.pop();
     for (const [at, line] of lines.entries()) {

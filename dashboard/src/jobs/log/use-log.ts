@@ -80,7 +80,8 @@ export function useFound(
   query: string,
 ) {
   const [found, setFound] = useState<FoundLines>();
-  const lines = state?.lines ?? 0;
+  // Line numbers of a tail do not count from the log's start. Search when the whole log is loaded.
+  const lines = state && !state.isTail ? state.lines : 0;
   const latest = useRef(0);
   useEffect(() => {
     latest.current += 1;

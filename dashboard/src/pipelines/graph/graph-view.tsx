@@ -22,7 +22,7 @@ const MAX_HEIGHT_NARROW = 640;
  * moves the graph instead.
  */
 const READABLE_ZOOM = 0.6;
-/** In a narrow window, the window is this many px wider than the graph's frame. */
+/** The difference between the widths of a narrow window and of the graph's frame, in px. */
 const MARGINS_NARROW = 26;
 
 /** The steps and their dependencies. A click or Enter selects a step. */

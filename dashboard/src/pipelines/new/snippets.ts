@@ -2,7 +2,7 @@ import { curl, pythonValue } from "../../submit/snippets";
 import type { Code } from "../../ui/code-tabs";
 import type { TemplateBody } from "./draft";
 
-/** The submission as code. The key is a variable, so that a shared snippet never contains it. */
+/** The submission as code. The code never contains the API key, so it is safe to share. */
 export const snippetsOf = (body: TemplateBody, origin: string): Code[] => [
   {
     id: "curl",

@@ -18,7 +18,7 @@ interface Props {
    */
   problemAt: (place: string) => string | undefined;
   onChange: (change: Partial<StepDraft>) => void;
-  /** The text of the sweep. Only the training step has it. */
+  /** The text of the sweep field and its change handler. Only the training step has this field. */
   sweep?: { text: string; onChange: (text: string) => void };
 }
 

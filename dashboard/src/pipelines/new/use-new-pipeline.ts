@@ -40,7 +40,10 @@ export function useNewPipeline(template: TemplateName) {
     changeStep: (type: JobType, next: Partial<StepDraft>): void =>
       change({ steps: { ...draft.steps, [type]: { ...stepOf(draft, type), ...next } } }),
     markVisited: (place: string): void => setVisited((before) => new Set([...before, place])),
-    /** A field shows its problem after it was left, or after a submission was tried. */
+    /**
+     * The error message to show at a field. A server error is shown at once. Other problems are
+     * shown after the focus has left the field, or after the user has tried to submit.
+     */
     problemAt: (place: string): string | undefined => {
       if (place === refusedAt) return refusal?.atField;
       return tries > 0 || visited.has(place) ? problems[place] : undefined;

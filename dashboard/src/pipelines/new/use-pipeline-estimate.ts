@@ -8,7 +8,8 @@ const TYPING_MS = 350;
 /** Requests the cost estimate shortly after the last change, but not while a field is invalid. */
 export function usePipelineEstimate(body: TemplateBody, isComplete: boolean) {
   const forge = useForge();
-  // JSON text, because each render makes a new object, which would restart the wait.
+  // Debounces the JSON text instead of `body`: `body` is a new object in each render, so each
+  // render would restart the delay.
   const content = useDebounced(isComplete ? JSON.stringify(body) : undefined, TYPING_MS);
   const { data, error, isFetching, isPlaceholderData } = useQuery({
     queryKey: ["pipelines", "estimate", content],
@@ -17,7 +18,8 @@ export function usePipelineEstimate(body: TemplateBody, isComplete: boolean) {
       forge.pipelines.estimate(JSON.parse(content ?? "{}") as TemplateBody, { signal }),
     placeholderData: (before) => before,
     staleTime: 30_000,
-    // Events of pipelines don't refetch the estimate: it changes only when jobs end.
+    // Pipeline events do not refetch the estimate, because the estimate changes only when a job
+    // ends.
     meta: { live: false },
   });
   return {

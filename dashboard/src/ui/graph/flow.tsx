@@ -35,7 +35,7 @@ interface Props<Each extends Node> {
 }
 
 /** Below this zoom, nodes are not readable. */
-const MIN_ZOOM = 0.4;
+const MIN_READABLE_ZOOM = 0.4;
 const LARGE_ZOOM = 0.8;
 /** The difference between the widths of the window and of the graph's frame, in px. */
 const OUTSIDE_PX = { wide: 264, narrow: 26 };
@@ -47,12 +47,12 @@ function isTooLarge({
   isNarrow,
 }: Pick<Props<Node>, "layout" | "height" | "isNarrow">): boolean {
   const width = window.innerWidth - (isNarrow ? OUTSIDE_PX.narrow : OUTSIDE_PX.wide);
-  return layout.width * MIN_ZOOM > width || layout.height * MIN_ZOOM > height;
+  return layout.width * MIN_READABLE_ZOOM > width || layout.height * MIN_READABLE_ZOOM > height;
 }
 
 /**
  * A graph that can be zoomed. The caller positions its nodes. A drag moves the graph if `isPanned`
- * is set, or if the graph is too large for the screen.
+ * is set, or if `focus` is set and the graph is too large for the screen.
  */
 export function Flow<Each extends Node>(props: Props<Each>) {
   const { label, nodes, edges, nodeTypes, layout, height, isNarrow, isPanned, focus } = props;

@@ -17,7 +17,7 @@ page.onmessage = ({ data: { id, names, edges, direction, size } }) => {
   const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
   const isAcross = direction === "LR";
   const nodes = names.map((name) => graph.node(name) as { x: number; y: number });
-  const isReversed = readsBackwards(nodes, isAcross);
+  const isReversed = isRankReversed(nodes, isAcross);
   const positions = nodes.map(({ x, y }) => ({
     x: (isReversed && !isAcross ? width - x : x) - size.width / 2,
     y: (isReversed && isAcross ? height - y : y) - size.height / 2,
@@ -26,10 +26,10 @@ page.onmessage = ({ data: { id, names, edges, direction, size } }) => {
 };
 
 /**
- * Whether dagre has placed the nodes of the first node's rank in reverse order. Dagre minimises
- * crossings and ignores the order of `names`. The caller mirrors a reversed layout.
+ * Whether dagre has reversed the order of `names` in the first node's rank (its column or row).
+ * Dagre minimises crossings and ignores the order of `names`. The caller mirrors a reversed layout.
  */
-function readsBackwards(nodes: readonly { x: number; y: number }[], isAcross: boolean): boolean {
+function isRankReversed(nodes: readonly { x: number; y: number }[], isAcross: boolean): boolean {
   const [first] = nodes;
   if (!first) return false;
   const rank = isAcross ? "x" : "y";

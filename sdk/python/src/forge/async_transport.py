@@ -10,7 +10,7 @@ import httpx2
 from .errors import ForgeAPIError
 from .listing import AsyncListing, PageRequest
 from .request import Request
-from .retries import RetryPolicy, TransientFailure, failure_of
+from .retry_policy import RetryPolicy, TransientFailure, failure_of
 from .upload import Upload
 from .wire import Wire, log, result_of
 

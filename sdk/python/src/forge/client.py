@@ -59,9 +59,9 @@ class _Client(Submissions[M, J], Generic[M, J]):
         self.service: Service[M] = Service(transport)
 
     def with_options(self, *, timeout: float | None = None, max_retries: int | None = None) -> Self:
-        """Returns a client with another time-out or number of retries.
+        """Returns a new client with another time-out or number of retries.
 
-        It shares the connections of this client: closing either client closes them for both.
+        Both clients share their connections: closing one client closes the connections of both.
         """
         wire: Wire = self._transport.wire
         changed = replace(
@@ -140,7 +140,7 @@ class Forge(_Client[Sync, Job]):
 class AsyncForge(_Client[Async, AsyncJob]):
     """The asynchronous `Forge`, with the same methods.
 
-    Use it in one event loop only, with `async with`, or await `close`.
+    Use a client in one event loop only. Open it with `async with`, or await `close` at the end.
     """
 
     _transport_type = AsyncTransport

@@ -1,4 +1,7 @@
-"""Renders progress lines. Imports rich, so import this module only to draw in a terminal."""
+"""Renders progress lines.
+
+Import this module only to draw in a terminal, because it loads the library rich.
+"""
 
 from __future__ import annotations
 

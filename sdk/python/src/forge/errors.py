@@ -86,7 +86,7 @@ class NotFoundError(ForgeAPIError):
 
 
 class MethodNotAllowedError(ForgeAPIError):
-    """405."""
+    """405: the path does not support the HTTP method."""
 
 
 class RequestTimeoutError(ForgeAPIError):
@@ -102,15 +102,15 @@ class GoneError(ForgeAPIError):
 
 
 class PayloadTooLargeError(ForgeAPIError):
-    """413."""
+    """413: the request body is too large."""
 
 
 class UnsupportedMediaTypeError(ForgeAPIError):
-    """415."""
+    """415: the API does not accept this type of request body."""
 
 
 class RangeNotSatisfiableError(ForgeAPIError):
-    """416."""
+    """416: the requested byte range does not exist."""
 
 
 class UnprocessableEntityError(ForgeAPIError):
@@ -140,7 +140,7 @@ _BY_STATUS: dict[int, type[ForgeAPIError]] = {
 
 
 def error_type(status: int) -> type[ForgeAPIError]:
-    """The class of the API's errors with this status."""
+    """Returns the subclass of ForgeAPIError for a status code. Default: ForgeAPIError."""
     return _BY_STATUS.get(status, ForgeAPIError)
 
 

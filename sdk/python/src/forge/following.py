@@ -10,7 +10,7 @@ import httpx2
 from .async_transport import AsyncTransport
 from .errors import ForgeHTTPError
 from .request import Request
-from .retries import RetryPolicy, TransientFailure
+from .retry_policy import RetryPolicy, TransientFailure
 from .sse import EventDecoder, ServerSentEvent
 from .transport import Transport
 
@@ -65,14 +65,15 @@ class Following:
         self.has_received = True
         for event in self._decoder.feed(chunk):
             yield event
-            # This line runs when the caller asks for the next event. If the caller does not ask,
-            # the server sends this event again over the next connection.
+            # Runs only when the caller asks for the next event. If the caller stops before that,
+            # the next connection receives the current event again.
             self.last_event_id = event.id or self.last_event_id
 
     def interrupted(self, retry_policy: RetryPolicy) -> TransientFailure:
-        """Returns the failure for a connection that ended before the stream's end.
+        """Returns the failure to retry if a connection ended before the stream's end.
 
-        A connection that lasted longer than _LIVED_S counts as a success: resets the retry policy.
+        Also resets the retry policy if the connection lasted longer than _LIVED_S. Such a
+        connection counts as working, even if no event arrived.
         """
         if monotonic() - self._opened_s > _LIVED_S:
             retry_policy.reset()
@@ -113,8 +114,8 @@ async def connect_async(
 def follow(transport: Transport, following: Following) -> Generator[ServerSentEvent, None, None]:
     """Yields all events. Reconnects after interruptions. Raises ForgeError.
 
-    The caller must stop after the last event, because a connection that the server closes counts as
-    interrupted.
+    The caller must stop after the stream's last event: if the server closes the connection,
+    `follow` reconnects.
     """
     retry_policy = transport.wire.retry_policy(OUTAGE_S)
     while True:

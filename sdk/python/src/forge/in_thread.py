@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Generator
 from typing import TypeVar
 
-from .retries import TransientFailure
+from .retry_policy import TransientFailure
 from .transport import Transport
 from .wire import Wire
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class _Cancelled(BaseException):
-    """Raised in the thread to end its work, after the task that awaits the work was cancelled."""
+    """Raised in the thread after the awaiting task was cancelled. Ends the work in the thread."""
 
 
 class _StoppableTransport(Transport):

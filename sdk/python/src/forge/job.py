@@ -146,7 +146,10 @@ class AsyncJob(_Attached):
     def logs(
         self, *, follow: bool = False, attempt: int | None = None, tail_bytes: int | None = None
     ) -> Coroutine[Any, Any, str] | AsyncIterator[str]:
-        """Awaitable: the log as a string. With `follow`, an async iterator of the log's lines."""
+        """Returns an awaitable of the log as a string.
+
+        With `follow`, returns an async iterator that yields the log's lines as they arrive.
+        """
         if follow:
             return self._client().logs(self.job_id, follow=True, attempt=attempt)
         return self._client().logs(self.job_id, attempt=attempt, tail_bytes=tail_bytes)

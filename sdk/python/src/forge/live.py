@@ -24,7 +24,10 @@ _POLL_INTERVAL_S = 2.0
 
 
 def is_shown(wanted: bool) -> bool:
-    """True if lines are wanted, stderr is a capable terminal, and `FORGE_PROGRESS` is not 0."""
+    """Whether to show progress lines.
+
+    True if the caller wants them, stderr is a capable terminal, and `FORGE_PROGRESS` is not 0.
+    """
     return (
         wanted
         and os.environ.get("FORGE_PROGRESS") != "0"
@@ -80,7 +83,10 @@ class JobLine:
 
 
 class _Board:
-    """Draws all progress lines of this process together: rich updates only one area at a time."""
+    """Draws all progress lines of this process in one area.
+
+    The library rich can update only one area at a time.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -120,9 +126,10 @@ board = _Board()
 
 @contextmanager
 def job_line(job_id: str, read: Callable[[], BaseJob], *, progress: bool) -> Iterator[JobLine]:
-    """Shows a progress line during a wait, if possible.
+    """Shows a progress line while the `with` block runs, if `is_shown(progress)`.
 
-    While the job is pending, another thread polls it with `read`, and ignores errors.
+    While the job is pending, another thread polls the job with `read`, and ignores errors of
+    `read`.
     """
     line = JobLine(job_id)
     if not is_shown(progress):

@@ -84,9 +84,10 @@ def prepare(root: Path, path: str) -> Path:
 
 
 def find(root: Path, path: str) -> Path | None:
-    """Returns the path of a file below a root. None if the file does not exist.
+    """Returns the path of a file below a root, or None if the file does not exist.
 
-    Also None if the file or one of its folders is a symbolic link. Raises UnsafePathError.
+    Also returns None if the file or one of its folders is a symbolic link. Raises UnsafePathError
+    for an unsafe path.
     """
     place = root
     *folders, name = segments_of(path)

@@ -43,9 +43,9 @@ def pull(
 ) -> Pulled:
     """Downloads the files that are missing or incorrect, then writes the manifest.
 
-    If the manifest has an unsafe path, raises UnsafePathError before it writes anything. Raises the
-    same error later if a path leads through a symbolic link on the disk. Also raises
-    IntegrityError, OSError, and errors of `content`.
+    If the manifest has an unsafe path, raises UnsafePathError before it writes anything. If a path
+    leads through a symbolic link on the disk, raises UnsafePathError when it reaches that file.
+    Also raises IntegrityError, OSError, and the errors that `content` raises.
     """
     files = files_of(manifest)
     paths.require_distinct([MANIFEST_FILE, *(file.path for file in files)])
@@ -87,7 +87,7 @@ def save(file: ArtifactFile, chunks: Iterable[bytes], target: Path) -> None:
 
 
 def save_unchecked(chunks: Iterable[bytes], target: Path) -> Path:
-    """Writes a file without verifying it. It gets its final name after all data has arrived."""
+    """Writes a file without verification. The file gets its final name after its last chunk."""
     with _replacing(target) as output:
         for chunk in chunks:
             output.write(chunk)

@@ -33,7 +33,10 @@ def _warn_once(minimum: str) -> None:
 
 
 def is_older(version: str, minimum: str) -> bool:
-    """Whether a version is lower than the minimum. False if either is not of the form 1.2.3."""
+    """Whether a version is lower than the minimum.
+
+    Returns False if one of the two texts does not begin with a version such as 1.2.3.
+    """
     numbers = [re.match(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})", each) for each in (version, minimum)]
     ours, theirs = ([int(n) for n in found.groups()] if found else None for found in numbers)
     return ours is not None and theirs is not None and ours < theirs

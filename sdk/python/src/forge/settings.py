@@ -28,9 +28,9 @@ class Settings:
         key = api_key or env.get("SERVICE_API_KEY")
         local_url = stack.get("api_url")
         if key and local_url and not _is_of_this_machine(local_url):
-            # Security: someone else may have written the stack.json in the working directory. The
-            # user's own key is sent to that file's address only if the address belongs to this
-            # machine.
+            # Security: someone else may have written the stack.json in the working directory. So
+            # the user's own key is sent to the address in stack.json only if this address belongs
+            # to this machine.
             local_url = None
         url = base_url or env.get("SERVICE_BASE_URL") or local_url
         # The local stack's key is sent to the local stack only.
@@ -58,7 +58,7 @@ def _stack_file(env: Mapping[str, str]) -> Path:
 
 
 def _read_stack_file(env: Mapping[str, str]) -> dict[str, str]:
-    """The string values in FORGE_HOME/stack.json. Empty if there is no such file."""
+    """The string values in FORGE_HOME/stack.json. Empty if the file is missing or invalid."""
     try:
         content = json.loads(_stack_file(env).read_text())
     except (OSError, ValueError):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import ForgeHTTPError
-from .retries import parse_json
+from .retry_policy import parse_json
 
 _MAX_EVENT_BYTES = 16 * 1024 * 1024
 """The longest line in bytes, and the longest data of an event in characters."""
@@ -27,9 +27,10 @@ class ServerSentEvent:
 
 
 class EventDecoder:
-    """Decodes events by the WHATWG rules, but does not skip a byte order mark.
+    """Decodes events by the WHATWG rules. Lines end with \\r, \\n or both.
 
-    Lines end with \\r, \\n or both.
+    Differences from these rules: a byte order mark is not skipped, `retry` is ignored, and an
+    event without an `id` line has no id.
     """
 
     def __init__(self) -> None:

@@ -39,7 +39,10 @@ class SubmissionOptions(TypedDict, total=False):
 
 
 def body_of(payload: Mapping[str, Any], options: SubmissionOptions) -> Json:
-    """Merges payload and options, without None. Raises TypeError for an unknown option."""
+    """Merges payload and options into a request body. Leaves out None and the idempotency key.
+
+    Raises TypeError for an unknown option, and if `tags` is a string.
+    """
     unknown = options.keys() - SubmissionOptions.__annotations__.keys()
     if unknown:
         raise TypeError(f"unexpected keyword argument {min(unknown)!r}")

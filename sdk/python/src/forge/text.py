@@ -17,11 +17,11 @@ def shown(text: str) -> str:
 
 
 def legible(line: str) -> str:
-    """Escapes control characters in a line of a program's or model's output.
+    """Escapes control characters in one line of output of a program or model.
 
-    Keeps some characters that `shown` escapes: combined emoji and all kinds of spaces.
+    Does not escape combined emoji, tabs and unusual spaces. The function `shown` escapes them.
     """
-    # A progress bar rewrites its line by carriage returns: keep the last version.
+    # A progress bar rewrites its line with carriage returns. Keep only the last version.
     last = next((part for part in reversed(line.split("\r")) if part), "")
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], last)
 
@@ -39,7 +39,7 @@ def moment(at: datetime | None) -> str:
 
 
 def usd(amount: float | None) -> str:
-    """Rounds an amount to the cent. An amount below one cent has up to six decimals."""
+    """Formats an amount: `$1.25`. Below one cent, up to six decimals. Empty for None."""
     if amount is None:
         return ""
     return f"${amount:.2f}" if amount == 0 or abs(amount) >= 0.01 else f"${amount:.6f}".rstrip("0")

@@ -11,7 +11,7 @@ import httpx2
 from .errors import ForgeAPIError, ForgeHTTPError
 from .listing import Listing, PageRequest
 from .request import Request
-from .retries import RetryPolicy, TransientFailure, failure_of
+from .retry_policy import RetryPolicy, TransientFailure, failure_of
 from .wire import Wire, log, range_headers, result_of, start_of
 
 T = TypeVar("T")

@@ -59,7 +59,8 @@ class DatasetFile:
     ) -> DatasetFile:
         """Determines the name, type and size of a source.
 
-        Raises ForgeError if the source can't be sent, and OSError if it can't be accessed.
+        Raises ForgeError if the format is unknown or the source is not seekable, and OSError if the
+        file can't be accessed.
         """
         if isinstance(source, (str, os.PathLike)):
             source = Path(source)

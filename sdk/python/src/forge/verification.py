@@ -11,7 +11,7 @@ from typing import Any
 from . import paths
 from .errors import ForgeError
 from .models import MANIFEST_FILE, ArtifactFile, files_of
-from .retries import parse_json
+from .retry_policy import parse_json
 
 _READ_BYTES = 1024 * 1024
 
@@ -71,7 +71,7 @@ def verify(
 ) -> Verification:
     """Checks the manifest's files and the stored manifest.json. Also reports extra files.
 
-    Raises the errors of the functions that the caller passes, and of `files_of`.
+    Does not catch the errors of `files_of`, nor of the functions that the caller passes.
     """
 
     def checks() -> Iterator[FileCheck]:
@@ -122,7 +122,7 @@ def verify_local(
 ) -> Verification:
     """Compares the files in a folder with the manifest.
 
-    Raises OSError, UnsafePathError, and ForgeError if the folder does not exist.
+    Raises ForgeError if the folder does not exist. Also raises OSError and UnsafePathError.
     """
     if not root.is_dir():
         raise ForgeError(f"{root} is not a directory")

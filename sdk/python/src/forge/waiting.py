@@ -2,7 +2,8 @@
 
 Each round polls the job once, then listens to one event connection. The round ends when an event
 says that the job has ended, when the connection ends, or when the deadline is near. A connection
-that delivers nothing (for example behind a buffering proxy) only delays the next poll.
+that delivers nothing (for example behind a buffering proxy) delays the next poll. After two
+such connections in a row, only every 12th round opens a connection. The other rounds only poll.
 """
 
 from collections.abc import AsyncGenerator, Generator
@@ -16,20 +17,23 @@ from .errors import ForgeAPIError, ForgeHTTPError
 from .following import GONE, KEEP_ALIVE_S, Following, connect, connect_async
 from .models import BaseJob, JobEvent
 from .request import path_of
-from .retries import Deadline, TransientFailure
+from .retry_policy import Deadline, TransientFailure
 from .sse import ServerSentEvent
 from .transport import Transport
 from .wire import log
 
 _SILENCE_S = KEEP_ALIVE_S + 5
 _MAX_SILENT = 2
-"""Number of consecutive rounds without data after which most rounds only poll."""
+"""After this number of consecutive rounds without data, most rounds open no connection."""
 _RETRY_EVERY = 12
 """After `_MAX_SILENT` rounds without data, only every 12th round opens a connection."""
 
 
 class Watch:
-    """The logic of one wait, without I/O."""
+    """Decides when one wait listens to events, and when it polls.
+
+    Used by `Forge` and `AsyncForge`. Does no I/O.
+    """
 
     def __init__(self, job_id: str, poll_interval: float, timeout: float | None) -> None:
         self.deadline = Deadline(job_id, poll_interval, timeout)
@@ -57,12 +61,15 @@ class Watch:
         return self._silent_rounds < _MAX_SILENT or self._silent_rounds % _RETRY_EVERY == 0
 
     def silence_s(self) -> float:
-        """Time-out of a connection without data."""
+        """Returns the next connection's time limit without data, in seconds."""
         self._silence_s = max(0.05, min(_SILENCE_S, self.deadline.left_s()))
         return self._silence_s
 
     def receive(self, event: ServerSentEvent | None) -> JobEvent | None:
-        """Returns the job event in a received item. None if it has none. Raises ForgeHTTPError."""
+        """Handles an item from `connect`. Returns the job event, or None if the item is no event.
+
+        Raises ForgeHTTPError if the event is invalid.
+        """
         self._has_ended = self._has_ended or event is GONE
         if event is None or event is GONE:
             return None
@@ -96,7 +103,7 @@ def job_event(event: ServerSentEvent) -> JobEvent:
 
 
 def listen(transport: Transport, watch: Watch) -> Generator[JobEvent, None, None]:
-    """Yields one connection's events. Ends at a failure: the wait then polls."""
+    """Yields the events of one connection. Ends without an error if the connection fails."""
     try:
         with closing(connect(transport, watch.following, watch.silence_s())) as events:
             for each in events:

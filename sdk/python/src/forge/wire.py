@@ -17,7 +17,7 @@ from ._version import __version__
 from .errors import ForgeError, ForgeHTTPError
 from .release import CLIENT_HEADER, warn_if_outdated
 from .request import Request, parsed, query_items
-from .retries import Deadline, RetryPolicy, TransientFailure, failure_of, parse_json
+from .retry_policy import Deadline, RetryPolicy, TransientFailure, failure_of, parse_json
 from .settings import Settings
 from .upload import Upload
 
@@ -57,7 +57,7 @@ class Wire:
             "follow_redirects": False,
             # The number of connections is unlimited, because each wait needs its own connection.
             "limits": httpx2.Limits(max_connections=None, max_keepalive_connections=20),
-            # For plain http, loads no certificates: loading them takes longer than a request.
+            # Plain http needs no certificates, and loading them takes longer than a request.
             "verify": _NO_CERTIFICATES if self.settings.base_url.startswith("http:") else True,
         }
 
@@ -152,7 +152,8 @@ def result_of(request: Request[T], response: httpx2.Response) -> T:
             f"{request.path}: the response is invalid", response.status_code
         ) from None
     except ValidationError as error:
-        # Leaves out the error's own text: it quotes the response, which may contain a key.
+        # The message does not contain `str(error)`, because `str(error)` quotes the response,
+        # which may contain a key.
         fields = ", ".join(
             f"{'.'.join(map(str, each['loc'])) or 'it'}: {each['msg']}"
             for each in error.errors(include_input=False, include_url=False)[:3]

@@ -30,10 +30,8 @@ export async function prepare(root: string, path: string): Promise<string> {
 }
 
 /**
- * Returns the path of a file below a root. Undefined if the file does not exist.
- *
- * Also undefined if the file or one of its folders is a symbolic link. Rejects with
- * UnsafePathError.
+ * Returns the path of a file below a root. Undefined if the file does not exist, or if the file or
+ * one of its folders is a symbolic link. Rejects with UnsafePathError for an unsafe path.
  */
 export async function find(root: string, path: string): Promise<string | undefined> {
   const segments = segmentsOf(path);

@@ -11,7 +11,8 @@ import { checkLocal, filesBelow, find, prepare } from "./folder.ts";
 
 export const disk: Disk = {
   async open(path) {
-    // If the file is missing, the error of stat names it. The error of openAsBlob doesn't.
+    // If the file is missing, the error of `stat` contains the file's path. The error of
+    // `openAsBlob` does not.
     if (!(await stat(path)).isFile()) throw new ForgeError(`${path} is not a file`);
     return { blob: await openAsBlob(path), filename: basename(path) };
   },

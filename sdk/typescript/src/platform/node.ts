@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Platform } from "./platform.ts";
 
-/** Error codes in fetch's cause that mean that nothing was sent. */
+/** Codes of fetch failures (`error.cause.code`) that occur before any byte is sent. */
 const NOT_SENT = new Set([
   "EAI_AGAIN",
   "ECONNREFUSED",

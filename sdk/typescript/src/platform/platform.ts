@@ -8,8 +8,8 @@ export interface Platform {
   /** Whether a request body can be a stream. If not, uploads have no progress events. */
   readonly streamsUploads: boolean;
   /**
-   * Maximum number of event streams that all waits together may open. A browser allows six
-   * connections per host, and other requests need some of them.
+   * Maximum number of event streams that all calls of `wait` together may have open at once. A
+   * browser allows six connections per host, and other requests need some of these connections.
    */
   readonly maxStreams: number;
   /** Whether a failure of fetch means that nothing was sent. */

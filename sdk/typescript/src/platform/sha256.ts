@@ -3,8 +3,8 @@ import type { Sha256 } from "./platform.ts";
 const BLOCK = 64;
 
 /**
- * Takes a root of each of the first 64 primes. Returns the first 32 bits of each root's fractional
- * part. `power`: 1/2 for square roots, 1/3 for cube roots.
+ * Computes constants of SHA-256: for each of the first 64 primes, the first 32 bits of the
+ * fractional part of a root. `power`: 1/2 for square roots, 1/3 for cube roots.
  */
 const rootBits = (power: number): number[] =>
   PRIMES.map((prime) => ((prime ** power % 1) * 2 ** 32) | 0);

@@ -8,13 +8,13 @@ export interface NewKeyOptions {
   scope?: ApiKey["scope"];
   expires_at?: Moment;
   /**
-   * Limits how many workers a `worker` key can register. The key can then act only for these
-   * workers.
+   * Maximum number of workers that a `worker` key can register. A key with this maximum can act
+   * only for the workers that it registered.
    */
   workers?: number;
   /**
-   * Requires `workers`. Hosts that may serve the workers' models, besides the workers' own
-   * addresses.
+   * Additional hosts that may serve the workers' models. The workers' own addresses are always
+   * allowed. Requires `workers`.
    */
   serving_hosts?: string[];
 }
@@ -24,8 +24,8 @@ export class ApiKeys extends Resource {
   /**
    * Creates a key. `scope` is `user` or `worker`. Admins can also create `admin` keys.
    *
-   * The key's text, `key`, is returned only once. If the response is lost, the request is not
-   * retried: find the new key with `list`, and revoke it.
+   * The key's secret value, `key`, is returned only once. If the response is lost, the request is
+   * not retried: find the new key with `list`, and revoke it.
    */
   async create(
     name?: string | null,
@@ -50,7 +50,7 @@ export class ApiKeys extends Resource {
   }
 
   /**
-   * Lists keys, newest first, without their texts. `limit`: maximum number in total. With
+   * Lists keys, newest first, without their secret values. `limit`: maximum number in total. With
    * `sessions`, lists sessions instead.
    */
   list(
@@ -71,7 +71,7 @@ export class ApiKeys extends Resource {
 
 /** `client.users`, for admins. */
 export class Users extends Resource {
-  /** Creates a tenant with its first key. The key's text is returned only once. */
+  /** Creates a tenant with its first key. The key's secret value is returned only once. */
   async create(
     name: string,
     { user_id }: { user_id?: string | undefined } = {},
@@ -86,7 +86,7 @@ export class Users extends Resource {
     return this.listing({ path: "/api/admin/users", name: "users", query: filters, options });
   }
 
-  /** Sets the id of the paying customer at the payment processor. null removes it. */
+  /** Sets the tenant's customer id at the payment processor. null removes it. */
   async setPaymentCustomer(
     userId: string,
     paymentCustomerId: string | null,
@@ -97,7 +97,7 @@ export class Users extends Resource {
     return await this.transport.json(request, options);
   }
 
-  /** Sets the rate card of a tenant from a date. */
+  /** Assigns a rate card to a tenant, for jobs submitted from `effective_from` on. */
   async setRateCard(
     userId: string,
     rateCard: string,

@@ -48,11 +48,11 @@ export interface TransferOptions extends RequestOptions {
 }
 
 export interface CheckOptions extends RequestOptions {
-  /** Called after each file's check. */
+  /** Called after each file is checked. */
   onCheck?: OnCheck | undefined;
 }
 
-/** `client.artifacts`. Methods with a path on a disk work in Node only. */
+/** `client.artifacts`. Methods that take a local path work in Node only. */
 export class Artifacts extends Resource {
   /** Lists artifacts, newest first. `limit`: maximum number in total. */
   list(filters: ArtifactFilters = {}, options?: RequestOptions): Listing<Artifact> {
@@ -114,7 +114,7 @@ export class Artifacts extends Resource {
     options?: RequestOptions,
   ): Promise<TablePreview> {
     const request = get(path`/api/artifacts/${artifactId}/preview`, { path: file });
-    return await this.transport.json({ ...request, answerMs: SLOW_ANSWER_MS }, options);
+    return await this.transport.json({ ...request, minTimeoutMs: SLOW_ANSWER_MS }, options);
   }
 
   /**
@@ -160,7 +160,8 @@ export class Artifacts extends Resource {
   /**
    * Downloads all files and manifest.json to a directory. Skips files that are already correct.
    *
-   * Rejects with IntegrityError, and UnsafePathError if a file would be outside of the directory.
+   * Rejects with IntegrityError if a file does not match the manifest. Rejects with UnsafePathError
+   * if a file's path is not safe, for example because it leads out of the directory.
    */
   async pull(
     artifactId: string,

@@ -8,7 +8,7 @@ import { Resource } from "./resource.ts";
 const ANSWER_MS = 300_000;
 
 export interface UploadOptions extends CreateOptions {
-  /** Required if the file name has none of these suffixes. */
+  /** Default: the file name's suffix. Required if that is not jsonl, ndjson, csv or parquet. */
   format?: "jsonl" | "csv" | "parquet" | undefined;
   /** Called for each sent chunk. In a browser, called only once, at the end. */
   onProgress?: OnProgress | undefined;
@@ -43,7 +43,7 @@ export class Datasets extends Resource {
           "X-Checksum-Sha256": await sha256Of(blob, options.signal),
         },
         creates: true,
-        answerMs: ANSWER_MS,
+        minTimeoutMs: ANSWER_MS,
       },
       options,
     );

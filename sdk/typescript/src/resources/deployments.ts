@@ -2,7 +2,7 @@ import { ForgeError } from "../errors.ts";
 import type { Listing, ListOptions } from "../listing.ts";
 import type { OfUser, RequestOptions, TimeSpan } from "../options.ts";
 import { get, path, post, type Request } from "../request.ts";
-import { TransientFailure } from "../retries.ts";
+import { TransientFailure } from "../retry-policy.ts";
 import type { Deployment, DeploymentDetail, DeploymentStats, Operations } from "../schema.ts";
 import { EventDecoder, type ServerSentEvent } from "../sse.ts";
 import { Resource } from "./resource.ts";
@@ -112,6 +112,6 @@ function asked(
     path: `${path`/api/deployments/${deploymentId}`}/v1/${names.map(encodeURIComponent).join("/")}`,
     body: body ?? undefined,
     isRepeatable: way === "GET",
-    answerMs: ANSWER_MS,
+    minTimeoutMs: ANSWER_MS,
   };
 }

@@ -1,6 +1,6 @@
 import { Deadline } from "../deadline.ts";
 import { ForgeError, ForgeHTTPError, JobFailedError } from "../errors.ts";
-import { Following, follow, OUTAGE_MS } from "../following.ts";
+import { follow, OUTAGE_MS, StreamState } from "../following.ts";
 import {
   idOf,
   Job,
@@ -25,7 +25,7 @@ import type {
   JobMetrics,
   JobThroughput,
 } from "../schema.ts";
-import { listen, Watch } from "../waiting.ts";
+import { listen, WaitState } from "../waiting.ts";
 import { Resource } from "./resource.ts";
 
 export interface JobFilters extends ListOptions, OfUser {
@@ -128,7 +128,7 @@ export class Jobs extends Resource implements JobActions {
     const { pollInterval, timeout, onEvent, ...rest } = options;
     const request = get(path`/api/jobs/${idOf(job)}`);
     const deadline = new Deadline(idOf(job), pollInterval, timeout);
-    const watch = new Watch(`${request.path}/events`, deadline);
+    const watch = new WaitState(`${request.path}/events`, deadline);
     const poll = (signal: AbortSignal): Promise<JobAnswer> => {
       const retryPolicy = this.transport.retryPolicy(rest, OUTAGE_MS);
       return this.transport.json(request, { ...rest, signal }, retryPolicy);
@@ -155,7 +155,7 @@ export class Jobs extends Resource implements JobActions {
     job: JobRef,
     options: RequestOptions = {},
   ): AsyncGenerator<JobEvent, void, undefined> {
-    const following = new Following(path`/api/jobs/${idOf(job)}/events`);
+    const following = new StreamState(path`/api/jobs/${idOf(job)}/events`);
     for await (const sent of follow(this.transport, following, options)) {
       const event = jobEvent(sent);
       yield event;
@@ -164,10 +164,10 @@ export class Jobs extends Resource implements JobActions {
   }
 
   /**
-   * Reads the log of the latest or the given attempt, or only its last `tailBytes`.
+   * Reads the log of one attempt, or only its last `tailBytes`. Default: the latest attempt.
    *
-   * With `follow`, yields the log's lines as they arrive, until the log is complete. Continues with
-   * later attempts. Reconnects after interruptions.
+   * With `follow`, yields the log's lines as they arrive, until the log is complete. Without
+   * `attempt`, continues with later attempts. Reconnects after interruptions.
    */
   logs(
     job: JobRef,
@@ -222,7 +222,7 @@ export class Jobs extends Resource implements JobActions {
   }
 
   async *#lines(job: JobRef, { attempt, ...options }: LogOptions): AsyncGenerator<string> {
-    const following = new Following(path`/api/jobs/${idOf(job)}/logs`, { follow: true, attempt });
+    const following = new StreamState(path`/api/jobs/${idOf(job)}/logs`, { follow: true, attempt });
     const lines = new LogLines();
     for await (const event of follow(this.transport, following, options)) {
       yield* lines.take(event);

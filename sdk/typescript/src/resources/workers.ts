@@ -15,7 +15,7 @@ export interface RegisteredWorker {
   message: string;
 }
 
-/** The planned set-up of a machine. Nothing was changed. */
+/** What `register` would do to a machine. */
 export type BootstrapPlan = Operations["registerWorker"]["answer"];
 
 export interface WorkerFilters extends ListOptions, OfUser {

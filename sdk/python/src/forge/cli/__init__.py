@@ -37,8 +37,8 @@ def main() -> None:
     except typer.Abort:
         code = 2
     except SystemExit as end:
-        # After a broken pipe, rich and typer exit with 1. For this command, 1 would mean that a
-        # job or a check failed.
+        # After a broken pipe, the libraries rich and typer exit with code 1. In `forge`, code 1
+        # means that a job or a check failed.
         if not isinstance(end.__context__, BrokenPipeError):
             raise
         code = _unread()

@@ -130,7 +130,7 @@ def budget(
         raise typer.BadParameter("either a cap, or --none", param_hint="'--none'")
     if no_warning and warn_at is not None:
         raise typer.BadParameter("either --warn-at, or --no-warning", param_hint="'--no-warning'")
-    # `...` leaves out `warning_usd`, so that the API uses its default: 80 % of the cap.
+    # `...` means: don't send `warning_usd`. The API then uses its default, 80 % of the cap.
     warning = None if no_warning else ... if warn_at is None else warn_at
     with client_of(context) as client:
         if none or cap is not None:
@@ -183,7 +183,7 @@ def estimate(
 
 @app.command()
 def export(context: typer.Context, period: Period = None, as_json: AsJson = False) -> None:
-    """Print a month's lines as CSV.
+    """Print a month's billing lines as CSV.
 
     \b
     forge billing export --period 2026-11 > november.csv

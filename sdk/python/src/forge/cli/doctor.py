@@ -49,7 +49,11 @@ def _show(check: Check) -> None:
 
 
 def _checks(context: typer.Context) -> Iterator[Check]:
-    """Runs the checks in order. Skips later ones if the settings, network or service fail."""
+    """Runs the checks in order.
+
+    Skips the remaining groups of checks if the settings are invalid, or if a check of the network
+    or the service fails. A failure of the check `versions` skips nothing.
+    """
     try:
         chosen = chosen_for(context)
         settings = Settings.load(chosen.api_key, chosen.base_url, os.environ)

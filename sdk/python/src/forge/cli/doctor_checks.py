@@ -134,7 +134,7 @@ def _clock(headers: httpx2.Headers, took_s: float) -> Check:
 
 
 def account_checks(client: Forge) -> Iterator[Check]:
-    """Checks the key, and whether workers are available."""
+    """Checks the key, the tenant's limits, and whether workers are available."""
     try:
         identity = client.service.ping()
     except PermissionDeniedError as error:

@@ -17,9 +17,9 @@ INTERRUPTED = 130
 
 
 def detach(thing_id: str, *ways_back: str) -> NoReturn:
-    """Ends the command after Ctrl-C, but not the job or pipeline. Prints commands to follow it."""
+    """Ends the command after Ctrl-C. The job or pipeline continues. Prints how to follow it."""
     err = console(stderr=True)
-    print_line(err, f"{thing_id} goes on. To come back:")
+    print_line(err, f"{thing_id} continues. To wait for it again:")
     for way in ways_back:
         print_line(err, f"  {way}")
     raise typer.Exit(INTERRUPTED)
@@ -48,7 +48,7 @@ def wait_for(client: Forge, job: Job, *, as_json: bool) -> NoReturn:
 def _status_printer() -> Callable[[JobEvent], None]:
     """Returns a function that prints a line for each new status.
 
-    Used if there is no live display.
+    `wait_for` uses the function if there is no live display.
     """
     printed: list[str] = []
 
@@ -83,7 +83,10 @@ def _show_end(client: Forge, job: Job, *, as_json: bool) -> None:
 
 
 def _cost(client: Forge, job: Job) -> str | None:
-    """Returns the job's cost. None if it is unknown, because the command must not fail for this."""
+    """Returns the job's cost, or None if Forge does not return a bill.
+
+    The command must not fail only because the cost is missing.
+    """
     try:
         return usd(client.billing.record(job).total_cost_usd)
     except ForgeError:

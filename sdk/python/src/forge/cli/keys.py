@@ -14,7 +14,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 @app.command("list")
 def list_keys(context: typer.Context, limit: Limit = 50, as_json: AsJson = False) -> None:
-    """List keys without their texts."""
+    """List keys, without their secret values."""
     with client_of(context) as client:
         found = list(client.api_keys.list(limit=limit))
     rows = (
@@ -49,7 +49,7 @@ def create(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a key. Its text is printed now and can't be shown again.
+    """Create a key. Its secret value is printed now and can't be shown again.
 
     \b
     forge keys create gpu-box-1 --scope worker --workers 1
@@ -64,7 +64,7 @@ def create(
     if found.key:
         print_line(console(), found.key)
     print_line(
-        console(stderr=True), f"{found.key_id}: store the text above, it can't be shown again"
+        console(stderr=True), f"{found.key_id}: store the key above; it can't be shown again"
     )
 
 

@@ -10,8 +10,8 @@ from typer.main import get_group
 def lazily(module: str, default: str | None = None) -> type[TyperGroup]:
     """Returns a command group that imports its commands on first use.
 
-    `module`: the module of this package whose `app` has the commands. `default`: the command to run
-    if none is named.
+    `module` is the name of a module in this package. The module's variable `app` defines the
+    commands. `default` is the command that runs if the user does not name a command.
     """
 
     class LazyGroup(TyperGroup):

@@ -70,7 +70,8 @@ def print_all(
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, nothing: str) -> None:
     """Prints a table. In a terminal, leaves out the last columns if the table is too wide.
 
-    If only the first column fits, keeps the second column (usually the status), truncated.
+    If only the first column fits, also prints the second column, which is usually the status. The
+    second column is truncated, or left out if the remaining width is less than _MIN_WIDTH.
     """
     texts = [[_cell(value) for value in row] for row in rows]
     out = console()

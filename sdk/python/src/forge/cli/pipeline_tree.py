@@ -29,7 +29,10 @@ _MAX_NAME = 12
 
 
 class PipelineTree:
-    """A pipeline as a tree. rich renders it repeatedly, so that times advance between updates."""
+    """A pipeline as a tree.
+
+    The library rich renders the tree repeatedly, so displayed times advance between updates.
+    """
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline

@@ -73,9 +73,8 @@ def _ask(pipeline: Pipeline, step: PipelineStep) -> None:
 def _status_printer(*, approvals_only: bool) -> Callable[[Pipeline], None]:
     """Returns a function that prints each step whose status has changed.
 
-    With `approvals_only`, prints only steps that now wait for approval.
-
-    Used if there is no live display.
+    With `approvals_only`, the function prints only steps that now wait for approval. `wait_for`
+    uses the function if there is no live display.
     """
     known: dict[str, str] = {}
 

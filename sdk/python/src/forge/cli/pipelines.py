@@ -105,11 +105,12 @@ def _gates(given: list[str] | None) -> list[dict[str, str]] | None:
 
 
 def _set(body: dict[str, Any], path: str, value: object) -> None:
-    """Sets a field of a step's payload. `path`: the step's name, then the field in the payload.
+    """Sets a field of a step's payload in the request body.
 
-    If the body itself defines the step, its payload is the step's `payload`. Otherwise, the step is
-    in a template, and its payload is in the body's `params`, by the step's name. For example, the
-    path `train.params.lr` sets the body's `params.train.params.lr`.
+    `path` consists of the step's name, a dot, and the field's path in the payload. If the body
+    defines the step in `steps`, sets the field in the step's `payload`. Otherwise, the step comes
+    from the template: sets the field in the body's `params`, under the step's name. For example,
+    `train.params.lr` then sets `params.train.params.lr`.
     """
     step, _, rest = path.partition(".")
     if not rest:
@@ -193,7 +194,10 @@ def status(context: typer.Context, pipeline_id: PipelineId, as_json: AsJson = Fa
 
 @app.command()
 def wait(context: typer.Context, pipeline_id: PipelineId, as_json: AsJson = False) -> None:
-    """Wait until a pipeline ends; exit code 1 if it failed. Ctrl-C does not stop the pipeline."""
+    """Wait until a pipeline ends; exit code 1 if it failed or was cancelled.
+
+    Ctrl-C does not stop the pipeline.
+    """
     with client_of(context) as client:
         wait_for(client, client.pipelines.get(pipeline_id), as_json=as_json)
 

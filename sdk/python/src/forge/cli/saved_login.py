@@ -21,7 +21,10 @@ def path() -> Path:
 
 
 def read() -> SavedLogin | None:
-    """Reads the saved login. None if there is none. Raises ForgeError if the file is invalid."""
+    """Returns the saved login, or None if the file does not exist.
+
+    Raises ForgeError if the file can't be read or is invalid.
+    """
     try:
         found = json.loads(path().read_text("utf-8-sig"))
         return SavedLogin(str(found["base_url"]), str(found["api_key"]))

@@ -55,7 +55,7 @@ def options(
     wait: Wait = False,
     as_json: AsJson = False,
 ) -> None:
-    """Declares the common options: `submission` copies this signature. Never called."""
+    """Declares the common options. `submission` copies the signature. The code never calls this."""
 
 
 def submission(app: typer.Typer, finish: Finish) -> Callable[[Callable[..., Payload]], Any]:

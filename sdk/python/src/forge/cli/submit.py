@@ -64,7 +64,7 @@ def after_submission(client: Forge, job: Job, *, wait: bool, as_json: bool) -> N
         return
     print_line(console(), job.job_id)
     if err.is_terminal:
-        print_line(err, f"To stay with it: forge jobs wait {job.job_id}", "dim")
+        print_line(err, f"To follow it: forge jobs wait {job.job_id}", "dim")
 
 
 def by_id_or_uri(given: str | None) -> Payload:

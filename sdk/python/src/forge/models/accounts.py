@@ -49,7 +49,7 @@ class Limit(Model):
 
 
 class ApiKey(Model):
-    """A key, without its text."""
+    """An API key, without its secret value."""
 
     key_id: str
     name: str
@@ -74,7 +74,7 @@ class NewApiKey(ApiKey):
     """A newly created key."""
 
     key: str | None = Field(default=None, repr=False)
-    """The key's text, returned only once. None in the response to a retry."""
+    """The key's secret value, returned only once. None in the response to a retry."""
 
 
 class RevokedApiKey(Model):

@@ -43,7 +43,7 @@ class Model(BaseModel):
         return f"<table><caption>{escape(type(self).__name__)}</caption>{rows}</table>"
 
     def shown_texts(self) -> dict[str, str]:
-        """Returns the values in the repr as text, by field name."""
+        """Maps the name of each field in the repr to the field's value as text."""
         return {name: _short(value) for name, value in self._shown_fields()}
 
     def _shown_fields(self) -> Iterator[tuple[str, Any]]:

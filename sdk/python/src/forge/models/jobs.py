@@ -29,7 +29,7 @@ class JobStatus(str, Enum):
 
     @classmethod
     def of(cls, raw: object, *, has_ended: bool = False) -> JobStatus:
-        """Maps the API's status.
+        """Converts the API's status to a JobStatus.
 
         An unknown status counts as failed if the job has ended, else as pending.
         """

@@ -33,7 +33,10 @@ class LineageNode:
 
 @dataclass(frozen=True)
 class LineageEdge:
-    """An edge from source to target, in the direction of the data."""
+    """A directed edge. Data flows from `source` to `target`.
+
+    For the relation `step`, `source` is the pipeline and `target` is its job.
+    """
 
     source: str
     target: str

@@ -33,8 +33,8 @@ class ApiKeys(Resource[M]):
         these workers. `serving_hosts` (requires `workers`): hosts that may serve the workers'
         models, besides the workers' own addresses.
 
-        The key's text, `key`, is returned only once. If the response is lost, the request is not
-        retried: find the new key with `list`, and revoke it.
+        The key's secret value, `key`, is returned only once. If the response is lost, the request
+        is not retried: find the new key with `list`, and revoke it.
         """
         body = {
             "name": name,
@@ -50,9 +50,10 @@ class ApiKeys(Resource[M]):
     def create_session(self, *, idempotency_key: str | None = None) -> Request[NewApiKey]:
         """Exchanges this client's key for a session.
 
-        A session is a key of the same scope and name. It is valid for 12 hours, or until this
-        client's key expires or is revoked. Pass the session's `key` to another client, and end the
-        session with `revoke`. As with any new key, `key` is returned only once.
+        A session is a new key with the scope and name of this client's key. The session is valid
+        for 12 hours, or until this client's key expires or is revoked. Pass the session's `key` to
+        another client, and end the session with `revoke`. As with any new key, `key` is returned
+        only once.
         """
         request = create("/api/auth/sessions", NewApiKey, {}, idempotency_key)
         return replace(request, is_repeatable=False)
@@ -66,7 +67,7 @@ class ApiKeys(Resource[M]):
         limit: int | None = None,
         page_size: int | None = None,
     ) -> PageRequest[ApiKey]:
-        """Lists keys, newest first, without their texts. `limit`: maximum number in total.
+        """Lists keys, newest first, without their secret values. `limit`: maximum number in total.
 
         With `sessions`, lists sessions instead.
         """
@@ -86,7 +87,7 @@ class Users(Resource[M]):
     def create(
         self, name: str, *, user_id: str | None = None, idempotency_key: str | None = None
     ) -> Request[NewUser]:
-        """Creates a tenant with its first key. The key's text is returned only once."""
+        """Creates a tenant with its first key. The key's secret value is returned only once."""
         body = {"name": name, "user_id": user_id}
         request = create("/api/admin/users", NewUser, body, idempotency_key)
         return replace(request, is_repeatable=False)
@@ -98,7 +99,7 @@ class Users(Resource[M]):
 
     @operation
     def set_payment_customer(self, user_id: str, payment_customer_id: str | None) -> Request[User]:
-        """Sets the id of the paying customer at the payment processor. None removes it."""
+        """Sets the tenant's customer id at the payment processor. None removes the id."""
         path = path_of("/api/admin/users/{}/payment-customer", user_id)
         return Request("PUT", path, User, body={"payment_customer_id": payment_customer_id})
 

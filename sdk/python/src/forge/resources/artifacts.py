@@ -39,7 +39,7 @@ Files = tuple[ArtifactFile, ...]
 
 
 class ArtifactsOperations(Resource[M]):
-    """`client.artifacts`."""
+    """The methods of `client.artifacts` that `Forge` and `AsyncForge` share."""
 
     @listing
     def list(
@@ -90,7 +90,7 @@ class ArtifactsOperations(Resource[M]):
     def manifest(self, artifact_id: str) -> Request[dict[str, Any]]:
         """Reads the manifest from the registry.
 
-        The manifest.json in the artifact's folder should have the same content.
+        `verify` compares it with the manifest.json in the artifact's folder.
         """
         return get(path_of("/api/artifacts/{}/manifest", artifact_id), dict)
 
@@ -101,9 +101,10 @@ class ArtifactsOperations(Resource[M]):
 
     @operation
     def download_ticket(self, artifact_id: str, path: str) -> Request[DownloadTicket]:
-        """Creates a link to one file, for a browser. The link works without a key, for one minute.
+        """Creates a link to one file, for a browser.
 
-        The link's `url` is a path of the API: prepend the client's `base_url`.
+        The link needs no key, and works for one minute. Its `url` is a path of the API: put the
+        client's `base_url` in front of this path.
         """
         address = path_of("/api/artifacts/{}/tickets", artifact_id)
         return Request("POST", address, DownloadTicket, body={"path": path})
@@ -123,7 +124,12 @@ class ArtifactsOperations(Resource[M]):
     def storage(
         self, period: str | None = None, *, user_id: str | None = None
     ) -> Request[StorageUsage]:
-        """Reads the storage usage of all artifacts, now and over a month (`2026-11`, in UTC)."""
+        """Reads how much storage the artifacts use: the current size, and one month's usage.
+
+        The size is in bytes, and the month's usage in GB-months (gigabytes multiplied by months).
+
+        `period`: a month in UTC, such as `2026-11`. Default: this month.
+        """
         return get("/api/storage", StorageUsage, period=period, user_id=user_id)
 
     @operation
@@ -175,7 +181,8 @@ class Artifacts(ArtifactsOperations[Sync]):
     ) -> Pulled:
         """Downloads all files and manifest.json. Skips files that are already correct.
 
-        Raises IntegrityError, and UnsafePathError if a file would be outside of the directory.
+        Raises IntegrityError if a file does not match the manifest, and UnsafePathError if a path
+        is unsafe, for example because it leads out of the directory.
         """
         return pulling.pull(
             self.manifest(artifact_id),
@@ -185,7 +192,7 @@ class Artifacts(ArtifactsOperations[Sync]):
         )
 
     def archive(self, artifact_id: str, target: Path | str) -> Path:
-        """Downloads all files as one tar file, without a checksum: prefer `pull`."""
+        """Downloads all files as one tar file. Does not verify them: prefer `pull`."""
         return pulling.save_unchecked(
             self._transport.stream(path_of("/api/artifacts/{}/archive", artifact_id)), Path(target)
         )
@@ -234,7 +241,7 @@ class AsyncArtifacts(ArtifactsOperations[Async]):
     async def _in_thread(
         self, method: Callable[..., R], on_progress: Callable[[T], None] | None, *args: object
     ) -> R:
-        """Runs a method of `Artifacts` in a thread. The method's last parameter is the callback."""
+        """Runs a method of `Artifacts` in a thread. Adds the callback as its last argument."""
         return await run_in_thread(
             self._transport.wire,
             lambda transport, report: method(Artifacts(transport), *args, report),
@@ -256,12 +263,13 @@ class AsyncArtifacts(ArtifactsOperations[Async]):
     ) -> Pulled:
         """Downloads all files and manifest.json. Skips files that are already correct.
 
-        Raises IntegrityError, and UnsafePathError if a file would be outside of the directory.
+        Raises IntegrityError if a file does not match the manifest, and UnsafePathError if a path
+        is unsafe, for example because it leads out of the directory.
         """
         return await self._in_thread(Artifacts.pull, on_progress, artifact_id, directory)
 
     async def archive(self, artifact_id: str, target: Path | str) -> Path:
-        """Downloads all files as one tar file, without a checksum: prefer `pull`."""
+        """Downloads all files as one tar file. Does not verify them: prefer `pull`."""
         wire = self._transport.wire
         return await run_in_thread(
             wire, lambda transport, _: Artifacts(transport).archive(artifact_id, target), None

@@ -23,7 +23,11 @@ from .job_requests import id_of
 
 
 class Billing(Resource[M]):
-    """`client.billing`. A `period` is a month in UTC, such as `2026-11`. Default: this month."""
+    """`client.billing`.
+
+    `period`: a month in UTC, such as `2026-11`. Default: this month. The default of `records` is
+    all months.
+    """
 
     @operation
     def summary(
@@ -39,7 +43,7 @@ class Billing(Resource[M]):
     def daily(
         self, period: str | None = None, *, user_id: str | None = None
     ) -> Request[DailyBilling]:
-        """Reads the cost of each day of a month, by job type. The sum is the total of `summary`."""
+        """Reads a month's cost by day and job type. The days add up to the total of `summary`."""
         return get("/api/billing/daily", DailyBilling, period=period, user_id=user_id)
 
     @listing
@@ -53,9 +57,10 @@ class Billing(Resource[M]):
         limit: int | None = None,
         page_size: int | None = None,
     ) -> PageRequest[BillingRecord]:
-        """Lists the bills of jobs, of all months or of one `period`.
+        """Lists the bills of jobs. Without `period`, lists the bills of all months.
 
-        Newest first; with `sort="cost"`, most expensive first. `limit`: maximum number in total.
+        The newest bill comes first. With `sort="cost"`, the most expensive bill comes first.
+        `limit`: maximum number in total.
         """
         query = {"period": period, "job_type": job_type, "sort": sort, "user_id": user_id}
         return PageRequest(

@@ -63,7 +63,7 @@ class AsyncDatasets(Resource[Async]):
         loop = get_running_loop()
 
         def report(progress: Progress) -> None:
-            # The caller's function must run in the event loop.
+            # `report` runs in a thread, but `on_progress` must run in the event loop.
             if on_progress:
                 loop.call_soon_threadsafe(on_progress, progress)
 

@@ -13,7 +13,7 @@ from ..listing import PageRequest
 from ..models import Deployment, DeploymentDetail, DeploymentStats
 from ..operation import Async, M, Resource, Sync, listing, operation
 from ..request import Request, get, path_of, post, without_none
-from ..retries import TransientFailure
+from ..retry_policy import TransientFailure
 from ..sse import EventDecoder, ServerSentEvent
 from ..transport import Transport
 
@@ -22,7 +22,7 @@ _ANSWER_S = 600.0
 
 
 class DeploymentsOperations(Resource[M]):
-    """`client.deployments`."""
+    """The methods of `client.deployments` that `Forge` and `AsyncForge` share."""
 
     @listing
     def list(
@@ -52,7 +52,10 @@ class DeploymentsOperations(Resource[M]):
         bucket_s: int | None = None,
         user_id: str | None = None,
     ) -> Request[DeploymentStats]:
-        """Reads request, error and token counts, and latencies. Default: the last 24 hours."""
+        """Reads the numbers of requests, errors and tokens, and the latencies.
+
+        Default: the last 24 hours.
+        """
         path = path_of("/api/deployments/{}/stats", deployment_id)
         query = {"since": since, "until": until, "bucket_s": bucket_s, "user_id": user_id}
         return get(path, DeploymentStats, **query)

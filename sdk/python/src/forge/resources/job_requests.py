@@ -34,17 +34,20 @@ def read_artifacts(job: JobRef) -> Request[ArtifactList]:
 
 
 def completed(job: J) -> J:
-    """Returns the ended job if it has completed. Otherwise, raises JobFailedError."""
+    """Returns the given job, which must have ended. Raises JobFailedError if it has failed."""
     if job.status == "failed":
         raise JobFailedError(job)
     return job
 
 
 class JobsOperations(Resource[M], Generic[M, J]):
-    """`client.jobs`. Parameters named `job_id` also accept a job."""
+    """The methods of `client.jobs` that `Forge` and `AsyncForge` share.
+
+    Parameters named `job_id` also accept a job.
+    """
 
     def read(self, answer: object) -> J:
-        """Creates a job of this client from a response."""
+        """Converts a job in a response to an object that uses this client."""
         raise NotImplementedError
 
     @operation

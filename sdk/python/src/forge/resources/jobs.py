@@ -13,7 +13,7 @@ from ..live import is_shown, job_line, say
 from ..log_lines import LogLines
 from ..models import JobEvent
 from ..operation import Async, Sync
-from ..retries import RetryPolicy
+from ..retry_policy import RetryPolicy
 from ..transport import Transport
 from ..waiting import Watch, job_event, listen, listen_async
 from .job_requests import JobRef, JobsOperations, completed, id_of
@@ -45,7 +45,8 @@ class Jobs(JobsOperations[Sync, Job]):
         every `poll_interval` seconds. Retries during outages of up to five minutes.
 
         Shows a progress line in a terminal, unless `progress=False` or `FORGE_PROGRESS=0`. Ctrl-C
-        raises KeyboardInterrupt and shows how to wait again: the job continues.
+        raises KeyboardInterrupt, and the job continues. If the progress line is shown, a message
+        says how to wait again.
         """
         name = id_of(job_id)
         try:
@@ -60,7 +61,7 @@ class Jobs(JobsOperations[Sync, Job]):
         except KeyboardInterrupt:
             if not is_shown(progress):
                 raise
-            say(f'{name} goes on. To come back: client.wait("{name}")')
+            say(f'{name} continues. To wait for it again: client.wait("{name}")')
             # `from None` leaves out the HTTP library's traceback, which would hide this message.
             raise KeyboardInterrupt from None
 
@@ -117,10 +118,12 @@ class Jobs(JobsOperations[Sync, Job]):
         attempt: int | None = None,
         tail_bytes: int | None = None,
     ) -> str | Iterator[str]:
-        """Reads the log of the latest or the given attempt, or only its last `tail_bytes`.
+        """Reads the log of one attempt. Default: the latest attempt.
 
-        With `follow`, yields the log's lines as they arrive, until the log is complete. Continues
-        with later attempts. Reconnects after interruptions.
+        With `tail_bytes`, reads only the last bytes of the log.
+
+        With `follow`, yields the log's lines as they arrive, until the log is complete. Reconnects
+        after interruptions. Without `attempt`, continues with the logs of later attempts.
         """
         if follow:
             return self._lines(self._log_stream(job_id, attempt))
@@ -204,10 +207,13 @@ class AsyncJobs(JobsOperations[Async, AsyncJob]):
         attempt: int | None = None,
         tail_bytes: int | None = None,
     ) -> Coroutine[Any, Any, str] | AsyncIterator[str]:
-        """Awaitable: the log of the latest or the given attempt, or its last `tail_bytes`.
+        """Reads the log of one attempt. Default: the latest attempt.
 
-        With `follow`, an async iterator of the log's lines as they arrive, until the log is
-        complete. Continues with later attempts. Reconnects after interruptions.
+        With `tail_bytes`, reads only the last bytes of the log.
+
+        With `follow`, returns an async iterator instead of an awaitable. The iterator yields the
+        log's lines as they arrive, until the log is complete. It reconnects after interruptions.
+        Without `attempt`, it continues with the logs of later attempts.
         """
         if follow:
             return self._lines(self._log_stream(job_id, attempt))

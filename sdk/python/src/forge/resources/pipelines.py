@@ -13,7 +13,7 @@ from ..listing import PageRequest
 from ..models import Pipeline, PipelineEstimate
 from ..operation import Async, M, Resource, Sync, listing, operation
 from ..request import AppliedCheck, Request, create, get, path_of, post, without_none
-from ..retries import Deadline
+from ..retry_policy import Deadline
 from ..transport import Transport
 
 OnUpdate = Callable[[Pipeline], None]
@@ -21,7 +21,7 @@ Fields = Mapping[str, Any]
 
 
 class PipelinesOperations(Resource[M]):
-    """`client.pipelines`."""
+    """The methods of `client.pipelines` that `Forge` and `AsyncForge` share."""
 
     @operation
     def create(
@@ -43,7 +43,8 @@ class PipelinesOperations(Resource[M]):
     ) -> Request[Pipeline]:
         """Starts a pipeline from `steps`, or a `template` (`byo-data`, `synthetic`) with `params`.
 
-        A gate is `{"step": "evaluate", "condition": "scores.overall >= 0.7"}`.
+        `gates`: conditions that steps must meet, such as
+        `{"step": "evaluate", "condition": "scores.overall >= 0.7"}`.
         """
         body = {
             "template": template,
@@ -163,7 +164,7 @@ class PipelinesOperations(Resource[M]):
 
 
 class _PipelineWatch:
-    """The logic of one wait, without I/O."""
+    """Decides when to end one wait. Used by `Forge` and `AsyncForge`. Does no I/O."""
 
     def __init__(
         self, pipeline_id: str, poll_interval: float, timeout: float | None, stop_at_approval: bool

@@ -29,7 +29,7 @@ class Service(Resource[M]):
 
     @operation
     def is_ready(self) -> Request[Readiness]:
-        """Whether the server is ready. Raises ForgeHTTPError if it is not."""
+        """Reads the server's readiness. Raises ForgeHTTPError if the server is not ready."""
         return get("/readyz", Readiness)
 
     @operation

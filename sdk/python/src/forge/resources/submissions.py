@@ -15,8 +15,9 @@ from .submitting import J
 class Submissions(JobTypeMethods[M, J], Generic[M, J]):
     """Methods that submit jobs, and methods for a submitted job.
 
-    The API has two sets of field names for some job types, e.g. with `model` or with `model_id`.
-    Use either set. The API's defaults apply to missing parameters.
+    For some job types, the API has two sets of field names. For example, one set has `model`, and
+    the other set has `model_id`. The API accepts both sets. The API's defaults apply to missing
+    parameters.
 
     Each submission also takes `resources`, `priority`, `tags`, `params`, `notes`, `timeout_s`,
     `max_attempts` and `idempotency_key`.

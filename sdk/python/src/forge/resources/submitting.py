@@ -1,4 +1,4 @@
-"""Shared by all methods that submit a job."""
+"""The base class of the methods that submit a job."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ J = TypeVar("J", bound=BaseJob)
 
 
 class Submitting(Resource[M], Generic[M, J]):
-    """Submits a job of any type."""
+    """Base class for the submission methods of all job types."""
 
     jobs: JobsOperations[M, J]
 
@@ -29,7 +29,7 @@ class Submitting(Resource[M], Generic[M, J]):
 def by_place(dataset_id: str | None, dataset_uri: str | None) -> tuple[str | None, str | None]:
     """Returns the id and the URI of a dataset.
 
-    If only `dataset_id` is given, and it is a URI (contains "://"), returns it as the URI.
+    If `dataset_uri` is None and `dataset_id` contains "://", `dataset_id` is returned as the URI.
     """
     if dataset_id and dataset_uri is None and "://" in dataset_id:
         return None, dataset_id

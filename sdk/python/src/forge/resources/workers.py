@@ -122,12 +122,15 @@ class Workers(Resource[M]):
 
     @operation
     def undrain(self, worker_id: str) -> Request[Worker]:
-        """Lets a draining worker accept jobs again. If its agent has ended, restart the agent."""
+        """Lets a draining worker accept jobs again.
+
+        If the worker's agent has already exited, start the agent again on the machine.
+        """
         return post(path_of("/api/workers/{}/undrain", worker_id), Worker)
 
     @operation
     def reset(self, worker_id: str) -> Request[Worker]:
-        """Puts a worker in `error` back into service. For admins."""
+        """Resets a worker whose status is `error`, so that it accepts jobs again. For admins."""
         return post(path_of("/api/workers/{}/reset", worker_id), Worker)
 
     @operation

@@ -8,7 +8,7 @@ const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 8_000;
 /**
  * The longest pause that a response can request by Retry-After. If a response requests more, a
- * policy without `atLeastMs` gives up, and a policy with `atLeastMs` pauses for this maximum.
+ * policy with `atLeastMs` pauses for this maximum. A policy without `atLeastMs` gives up.
  */
 const MAX_RETRY_AFTER_MS = 60_000;
 
@@ -62,7 +62,7 @@ export class RetryPolicy {
 }
 
 /** The error for a failed response. */
-export function failureOfAnswer(
+export function errorForResponse(
   path: string,
   response: Response,
   body: string,
@@ -73,8 +73,8 @@ export function failureOfAnswer(
   if (status < 400) {
     return new ForgeHTTPError(`${path}: HTTP ${status}: redirects are not followed`, { status });
   }
-  const refusal = refusalOf(response, body);
-  const final = refusal && status < 500 ? refusal : useless(path, status, refusal);
+  const refusal = apiErrorOf(response, body);
+  const final = refusal && status < 500 ? refusal : httpError(path, status, refusal);
   const isInFlight = status === 409 && refusal?.code === "request_in_flight";
   const mayPass = TRANSIENT_STATUS.has(status) || status > 504;
   if (isInFlight || (mayPass && (isRepeatable || NOT_HANDLED.has(status)))) {
@@ -83,7 +83,7 @@ export function failureOfAnswer(
   return final;
 }
 
-function useless(path: string, status: number, refusal: ForgeAPIError | undefined): ForgeError {
+function httpError(path: string, status: number, refusal: ForgeAPIError | undefined): ForgeError {
   if (!refusal) {
     return new ForgeHTTPError(`${path}: HTTP ${status}, and the response is not from Forge`, {
       status,
@@ -94,7 +94,7 @@ function useless(path: string, status: number, refusal: ForgeAPIError | undefine
 }
 
 /** Returns the API's error. Undefined if the response is not from the API. */
-function refusalOf(response: Response, body: string): ForgeAPIError | undefined {
+function apiErrorOf(response: Response, body: string): ForgeAPIError | undefined {
   const error = objectOf(objectOf(parseJson(body))?.error);
   if (typeof error?.code !== "string") return undefined;
   return ForgeAPIError.of(response.status, {

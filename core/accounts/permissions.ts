@@ -8,15 +8,15 @@ export interface Principal {
   userId: string;
   keyId: string;
   /**
-   * The key that owns the keys and machines that the caller creates. In a session of the dashboard,
-   * this is the key that was used to sign in; otherwise `keyId`.
+   * If the caller creates a key or a machine, this key becomes its owner. In a session of the
+   * dashboard, this is the key that was used to sign in; otherwise `keyId`.
    */
   ownerKeyId: string;
   keyName: string;
   scope: Scope;
   /** Workers that register with this key may also serve other tenants. */
   sharesWorkers: boolean;
-  /** Number of workers that may use this key; null: all workers of the tenant. */
+  /** The maximum number of workers that may be bound to this key; null: no limit. */
   workerLimit: number | null;
 }
 
@@ -39,17 +39,17 @@ export const insufficientScope = (message: string, param?: string): ForgeError =
   new ForgeError(403, "insufficient_scope", message, param);
 
 /**
- * The caller may act only for workers that are bound to this key. Null: the caller may act for all
- * workers of its tenant.
+ * Returns the caller's key if the caller may act only for workers that are bound to this key. Null:
+ * the caller may act for all workers of its tenant.
  */
-export const bindingOf = ({ workerLimit, keyId }: Principal): string | null =>
+export const restrictingKeyId = ({ workerLimit, keyId }: Principal): string | null =>
   workerLimit === null ? null : keyId;
 
 export const mayActFor = (
   principal: Principal,
   worker: { user_id: string; bound_key_id: string | null },
 ): boolean => {
-  const key = bindingOf(principal);
+  const key = restrictingKeyId(principal);
   return worker.user_id === principal.userId && (key === null || worker.bound_key_id === key);
 };
 

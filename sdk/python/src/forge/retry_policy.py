@@ -1,4 +1,4 @@
-"""Decides which failures are transient, how long to wait, and which error to raise finally."""
+"""Decides which failures to retry, how long to pause, and which error to raise in the end."""
 
 import json
 import random

@@ -1,8 +1,8 @@
 import { evaluateCondition, explain, type GateFacts, measure } from "../../core/pipelines/gate";
-import type { StepView, StepWork } from "../../services/pipelines/pipeline-steps";
+import type { StepResult, StepView } from "../../services/pipelines/pipeline-steps";
 import { StepFault } from "./step-fault";
 
-export const factsOf = ({ result, metrics }: StepWork): GateFacts => ({
+export const factsOf = ({ result, metrics }: StepResult): GateFacts => ({
   result: result ?? {},
   scores: result?.scores,
   quality: result?.quality,
@@ -13,7 +13,7 @@ export const factsOf = ({ result, metrics }: StepWork): GateFacts => ({
  * The best candidate of a step's `choose`; null if the step has no `choose`.
  * @throws StepFault if no candidate qualifies.
  */
-export function chooseStep({ choose }: StepView, needed: StepWork[]): StepView["chosen"] {
+export function chooseStep({ choose }: StepView, needed: StepResult[]): StepView["chosen"] {
   if (!choose) return null;
   const { from, by, order, where } = choose;
   const rejected: string[] = [];
