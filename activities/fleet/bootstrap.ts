@@ -207,7 +207,7 @@ async function appendAgentLog(ctx: Context, { worker, log, signal }: Step): Prom
  */
 const secretsOf = (ctx: Context): string[] =>
   Object.entries(ctx.config.bootstrap.environment)
-    .filter(([name, value]) => /KEY|SECRET|TOKEN|PASSW|CREDENTIAL/i.test(name) && value.length > 3)
+    .filter(([name, value]) => /KEY|SECRET|TOKEN|PASSW|CREDENTIAL/.test(name) && value.length > 3)
     .map(([, value]) => value);
 
 /** Replaces the worker's key in one transaction, so that only one key is valid. */

@@ -1,6 +1,6 @@
 import type { BootstrapStep } from "../../core/fleet/bootstrap";
 import type { Context } from "../../services/context";
-import { redact } from "../../services/fleet/bootstrap/redact";
+import { redact, redactCut } from "../../services/fleet/bootstrap/redact";
 import { appendStepLog } from "../../services/fleet/bootstraps";
 
 const FLUSH_MS = 1_000;
@@ -80,17 +80,12 @@ export class StepLog {
 
   private show(line: string): void {
     const isCut = line.length === MAX_LINE;
-    const redacted = redact(line, this.secrets);
-    const shown = isCut ? `${this.withoutPartialSecret(redacted)} … [cut]` : redacted.trimEnd();
+    const shown = isCut
+      ? `${redactCut(line, this.secrets)} … [cut]`
+      : redact(line, this.secrets).trimEnd();
     this.unwritten += `${shown}\n`;
     if (shown !== "") this.last.push(shown);
     if (this.last.length > LAST_LINES) this.last.shift();
-  }
-
-  /** Removes the end of a cut line, which may be the beginning of a secret. */
-  private withoutPartialSecret(line: string): string {
-    const longest = Math.max(1, ...this.secrets.map(({ length }) => length));
-    return line.slice(0, line.length - longest + 1);
   }
 
   private flush(): Promise<void> {

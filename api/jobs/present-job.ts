@@ -29,7 +29,13 @@ const pendingReason = z
       })
       .nullable()
       .describe("the requirement that the best-matching worker does not meet, if no worker fits"),
-    queue_position: z.int().min(1).nullable().describe("place in the queue; 1 is next"),
+    queue_position: z
+      .int()
+      .min(1)
+      .nullable()
+      .describe(
+        "place in the queue; 1 is next. Null if the queue is too long to tell, or for another reason than busy workers",
+      ),
   })
   .meta({ id: "PendingReason" });
 

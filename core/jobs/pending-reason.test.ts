@@ -163,6 +163,12 @@ test("a job beyond the part of the queue that was read has no position", () => {
   }
 });
 
+test("jobs that were not read do not hide the position of a job that goes first", () => {
+  const urgent = { ...job, priority: 5 };
+  const queue = queueOf(group("bob", [1, 2, 3], { hasMore: true }));
+  expect(explainPending(urgent, [worker()], queue, ["*"])).toMatchObject({ queue_position: 1 });
+});
+
 test("a tenant over its share: why later jobs go first", () => {
   const pool = ["a", "b", "c"].map((workerId, n) =>
     worker({ workerId, userId: "ops", shared: true, serves: n < 2 ? "ann" : "bob" }),
@@ -183,11 +189,17 @@ test("a tenant over its share: why later jobs go first", () => {
  */
 test("the queue position is the order in which the matcher assigns the job", () => {
   const tenants = ["ann", "bob", "cyd"];
+  const types = ["audit", "distill"] as const;
+  const rankings = fc.constantFrom([], ["*"], ["bob"]);
   const queues = fc
-    .array(fc.record({ userId: fc.constantFrom(...tenants), priority: fc.constantFrom(0, 0, 1) }), {
-      minLength: 1,
-      maxLength: 15,
-    })
+    .array(
+      fc.record({
+        userId: fc.constantFrom(...tenants),
+        priority: fc.constantFrom(0, 0, 1),
+        jobType: fc.constantFrom(...types),
+      }),
+      { minLength: 1, maxLength: 15 },
+    )
     .map((jobs) =>
       jobs.map((each, n): WaitingJob => {
         return { ...NO_NEEDS, ...each, jobId: `job_${String(n).padStart(2, "0")}`, queuedAt: n };
@@ -195,37 +207,48 @@ test("the queue position is the order in which the matcher assigns the job", () 
     );
   const busy = fc.array(fc.constantFrom(...tenants), { minLength: 1, maxLength: 5 });
   fc.assert(
-    fc.property(queues, busy, fc.nat(), fc.nat(4), (queue, serves, pick, read) => {
-      const mine = queue[pick % queue.length];
-      if (!mine) return;
-      const fleet = serves.map((tenant, n) =>
-        worker({ workerId: `w${n}`, userId: "ops", shared: true, serves: tenant }),
-      );
-      const groups = tenants.map((userId) => ({
-        ...group(userId, []),
-        jobs: queue
-          .filter((each) => each.userId === userId)
-          .sort((a, b) => b.priority - a.priority || a.queuedAt - b.queuedAt),
-      }));
-      // One worker per waiting job becomes idle; the other workers stay busy.
-      const idle = queue.map((_, n) =>
-        worker({ workerId: `idle_${String(n).padStart(2, "0")}`, userId: "ops", shared: true }),
-      );
-      const held = serves.map((userId) => ({ ...NO_NEEDS, userId }));
-      const order = matchQueue(queue, idle, held).sort((a, b) =>
-        a.workerId < b.workerId ? -1 : 1,
-      );
-      const position = order.findIndex(({ jobId }) => jobId === mine.jobId) + 1;
-      expect(explainPending(mine, fleet, queueOf(...groups)).queue_position).toBe(position);
-      // If the queue is long, only the first jobs of each group are read.
-      const cut = groups.map((each) => ({
-        ...each,
-        jobs: each.jobs.slice(0, read + 1),
-        hasMore: each.jobs.length > read + 1,
-      }));
-      const known = explainPending(mine, fleet, queueOf(...cut)).queue_position;
-      if (known !== null) expect(known).toBe(position);
-      if (cut.every(({ hasMore }) => !hasMore)) expect(known).not.toBeNull();
-    }),
+    fc.property(
+      queues,
+      busy,
+      rankings,
+      fc.nat(),
+      fc.nat(4),
+      (queue, serves, ranked, pick, read) => {
+        const mine = queue[pick % queue.length];
+        if (!mine) return;
+        const fleet = serves.map((tenant, n) =>
+          worker({ workerId: `w${n}`, userId: "ops", shared: true, serves: tenant }),
+        );
+        const groups = tenants.flatMap((userId) =>
+          types.map((jobType) => ({
+            ...group(userId, []),
+            jobType,
+            jobs: queue
+              .filter((each) => each.userId === userId && each.jobType === jobType)
+              .sort((a, b) => b.priority - a.priority || a.queuedAt - b.queuedAt),
+          })),
+        );
+        // One worker per waiting job becomes idle; the other workers stay busy.
+        const idle = queue.map((_, n) =>
+          worker({ workerId: `idle_${String(n).padStart(2, "0")}`, userId: "ops", shared: true }),
+        );
+        const held = serves.map((userId) => ({ ...NO_NEEDS, userId }));
+        const order = matchQueue(queue, idle, held, ranked).sort((a, b) =>
+          a.workerId < b.workerId ? -1 : 1,
+        );
+        const position = order.findIndex(({ jobId }) => jobId === mine.jobId) + 1;
+        const whole = explainPending(mine, fleet, queueOf(...groups), ranked);
+        expect(whole.queue_position).toBe(position);
+        // If the queue is long, only the first jobs of each group are read.
+        const cut = groups.map((each) => ({
+          ...each,
+          jobs: each.jobs.slice(0, read + 1),
+          hasMore: each.jobs.length > read + 1,
+        }));
+        const known = explainPending(mine, fleet, queueOf(...cut), ranked).queue_position;
+        if (known !== null) expect(known).toBe(position);
+        if (cut.every(({ hasMore }) => !hasMore)) expect(known).not.toBeNull();
+      },
+    ),
   );
 });

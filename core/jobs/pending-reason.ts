@@ -231,9 +231,11 @@ function queuePosition(
   const isBeforeOwn = (other: QueuedGroup["jobs"][number]): boolean =>
     other.jobId !== job.jobId && compareOwn(other, job) < 0;
   const rivals = new Map<string, QueuedGroup["jobs"]>();
-  const rivalsWithMore = new Set<string>();
+  /** By rival: the first unread job of equal rank comes after this job. */
+  const readTo = new Map<string, QueuedGroup["jobs"][number]>();
   const rank = rankOf(job, ranked);
-  let higher = 0;
+  /** By rival: the number of its jobs of higher rank. All of them go first. */
+  const higher = new Map<string, number>();
   let own = 0;
   let isKnown = !queue.hasMore;
   for (const { userId, jobs, hasMore, ...needs } of queue.groups) {
@@ -247,13 +249,16 @@ function queuePosition(
     }
     const rankOfOther = ({ priority }: { priority: number }): number =>
       rankOf({ userId, priority }, ranked);
-    higher += jobs.filter((other) => rankOfOther(other) > rank).length;
+    const higherHere = jobs.filter((other) => rankOfOther(other) > rank).length;
+    higher.set(userId, (higher.get(userId) ?? 0) + higherHere);
     if (hasMore && last && rankOfOther(last) > rank) isKnown = false;
-    if (hasMore) rivalsWithMore.add(userId);
+    if (hasMore && last && rankOfOther(last) === rank) {
+      const other = readTo.get(userId);
+      readTo.set(userId, other && compareOwn(other, last) < 0 ? other : last);
+    }
     const equals = jobs.filter((other) => rankOfOther(other) === rank);
     rivals.set(userId, [...(rivals.get(userId) ?? []), ...equals]);
   }
-  for (const jobs of rivals.values()) jobs.sort(compareOwn);
   const holdings = fleet.flatMap((worker): HeldWorker[] =>
     worker.serves === null ? [] : [{ ...worker, userId: worker.serves }],
   );
@@ -261,17 +266,20 @@ function queuePosition(
     .filter((worker) => worker.shared)
     .sort((a, b) => a.gpuCount - b.gpuCount || a.memoryGb - b.memoryGb);
   const held = (userId: string): number => (least ? countHeldWorkers(userId, least, holdings) : 0);
-  let ahead = higher + own;
+  let ahead = own;
   let heldByOwnTenant = 0;
-  for (const [userId, jobs] of rivals) {
+  for (const [userId, found] of rivals) {
+    const end = readTo.get(userId);
+    const jobs = found.sort(compareOwn).filter((other) => !end || compareOwn(other, end) <= 0);
     // The other tenant goes first while it holds fewer workers than the job's tenant. If both hold
     // equally many, the older job goes first.
-    const jobsAhead = held(job.userId) + own - held(userId);
+    const heldThen = held(userId) + (higher.get(userId) ?? 0);
+    const jobsAhead = held(job.userId) + own - heldThen;
     const before = Math.max(0, Math.min(jobs.length, jobsAhead));
     const next = jobsAhead >= 0 ? jobs[jobsAhead] : undefined;
-    ahead += before + (next && isEarlier(next) ? 1 : 0);
-    if (jobs.length <= jobsAhead && rivalsWithMore.has(userId)) isKnown = false;
-    const isYounger = jobs.some((other) => !isEarlier(other));
+    ahead += (higher.get(userId) ?? 0) + before + (next && isEarlier(next) ? 1 : 0);
+    if (end && jobs.length <= jobsAhead) isKnown = false;
+    const isYounger = found.some((other) => !isEarlier(other));
     if (held(userId) < held(job.userId) && isYounger) heldByOwnTenant = held(job.userId);
   }
   return { position: isKnown ? ahead + 1 : null, heldByOwnTenant };

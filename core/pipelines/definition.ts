@@ -5,6 +5,7 @@ import { JOB_TYPES, type JobType } from "../jobs/job-types";
 import { parseSubmission, type Submission } from "../jobs/payloads";
 import { type PayloadDefaults, TEMPLATE_NAMES, type TemplateName } from "../jobs/types/declaration";
 import { label, labels } from "../label";
+import { checkGates } from "./check-gates";
 import { checkCondition } from "./gate";
 import { requireStep, sortSteps } from "./graph";
 import { mismatchOf, referencesIn, replaceReferences, withParam } from "./references";
@@ -150,14 +151,7 @@ function define(
   // names. Such a gate belongs to no step: its condition is already in `choose.where`.
   const hasSweepGate =
     template !== null && drafts.some(({ choose }) => choose?.where !== undefined);
-  const gated = hasSweepGate ? [...names, SWEEP.judged] : names;
-  gates.forEach(({ step, condition: text }, index) => {
-    requireStep(step, gated, `gates.${index}.step`);
-    withParam(`gates.${index}.condition`, () => checkCondition(text));
-    if (gates.findIndex((other) => other.step === step) !== index) {
-      throw new InvalidRequest(`step "${step}" has two gates; join them with &&`, `gates.${index}`);
-    }
-  });
+  checkGates(gates, hasSweepGate ? [...names, SWEEP.judged] : names);
   for (const [index, step] of approvals.entries()) {
     requireStep(step, names, `approvals.${index}`);
   }

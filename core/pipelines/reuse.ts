@@ -16,6 +16,12 @@ interface Files {
 export const isReusable = (type: JobType): boolean =>
   declarationOf(type).completion !== "deployment";
 
+/**
+ * Keys of other versions never match. Version 1, which had no number, gave some jobs on different
+ * files of an artifact the same key.
+ */
+const VERSION = 2;
+
 /** Fields that name a model or a checkpoint. */
 const MODELS = ["model", "student_model"];
 
@@ -55,7 +61,13 @@ export function reuseKeyOf(
   const contained = Object.fromEntries(contents);
   const without = (fields: Record<string, unknown>): Record<string, unknown> =>
     Object.fromEntries(Object.entries(fields).filter(([name]) => !Object.hasOwn(contained, name)));
-  const work = { type, payload: without(payload), params: without(params), contained };
+  const work = {
+    version: VERSION,
+    type,
+    payload: without(payload),
+    params: without(params),
+    contained,
+  };
   return canonicalJson(work);
 }
 

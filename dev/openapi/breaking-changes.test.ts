@@ -120,7 +120,30 @@ test.each<[string, (document: OpenApiDocument) => void, RegExp]>([
     (d) => {
       at(d, ...AUDIT_BODY, "properties", "notes").enum = ["a", "b"];
     },
-    /notes: only a, b are accepted now/,
+    /notes: nothing but a, b is accepted now/,
+  ],
+  [
+    "a single allowed value",
+    (d) => {
+      at(d, ...AUDIT_BODY, "properties", "notes").const = "a";
+    },
+    /notes: nothing but a is accepted now/,
+  ],
+  [
+    "a value of a list",
+    (d) => {
+      const body = at(d, "paths", "/api/auth/api-keys", "post", "requestBody", "content");
+      const scope = at(body, "application/json", "schema", "properties", "scope");
+      Object.assign(scope, { enum: undefined, const: "user" });
+    },
+    /POST \/api\/auth\/api-keys: body.scope: worker is refused now/,
+  ],
+  [
+    "an exclusive maximum",
+    (d) => {
+      at(d, ...AUDIT_BODY, "properties", "priority").exclusiveMaximum = 100;
+    },
+    /priority: exclusiveMaximum is 100 now/,
   ],
   [
     "a parameter",

@@ -93,12 +93,12 @@ class SchemaComparison {
       for (const field of listOf(other.required)) {
         if (!listOf(one.required).includes(field)) this.say(place, `${field} is required now`);
       }
-      for (const word of listOf(one.enum)) {
-        if (other.enum && !listOf(other.enum).includes(word))
-          this.say(place, `${word} is refused now`);
+      const [values, otherValues] = [valuesOf(one), valuesOf(other)];
+      if (otherValues && !values) {
+        this.say(place, `nothing but ${otherValues.join(", ")} is accepted now`);
       }
-      if (other.enum && !one.enum && one.const === undefined) {
-        this.say(place, `only ${listOf(other.enum).join(", ")} are accepted now`);
+      for (const value of otherValues ? (values ?? []) : []) {
+        if (!otherValues?.includes(value)) this.say(place, `${String(value)} is refused now`);
       }
       for (const [limit, isTighter] of Object.entries(LIMITS)) {
         if (other[limit] !== undefined && isTighter(other[limit], one[limit])) {
@@ -160,6 +160,10 @@ class SchemaComparison {
     this.found.push(`${where}: ${what}`);
   }
 }
+
+/** The only values that a schema accepts. Undefined if it lists none. */
+const valuesOf = (schema: Json): unknown[] | undefined =>
+  schema.const === undefined ? (schema.enum as unknown[] | undefined) : [schema.const];
 
 const isLess = (now: unknown, was: unknown): boolean =>
   was === undefined || Number(now) < Number(was);

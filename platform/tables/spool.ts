@@ -142,7 +142,7 @@ export class Spool {
     for (const { name, path, size } of files.sort((a, b) => a.usedAt - b.usedAt)) {
       if (bytes <= this.maxBytes) return;
       if (this.uses.has(name)) continue;
-      await rm(path, { force: true });
+      await this.remove(path);
       bytes -= size;
     }
   }

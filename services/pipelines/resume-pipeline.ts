@@ -1,6 +1,6 @@
 import type { TenantScope } from "../../core/accounts/permissions";
-import { Conflict, InvalidRequest, NotFound } from "../../core/errors";
-import { checkCondition } from "../../core/pipelines/gate";
+import { Conflict, NotFound } from "../../core/errors";
+import { checkGates } from "../../core/pipelines/check-gates";
 import { downstreamOf, requireStep } from "../../core/pipelines/graph";
 import { stepsToRepeat } from "../../core/pipelines/resume";
 import { isOver } from "../../core/pipelines/step";
@@ -37,10 +37,9 @@ export async function resumePipeline(
   if (!pipeline) throw new NotFound("pipeline", pipelineId);
   const steps = await listSteps(db, [pipelineId]);
   const choosing = choosingStep(pipeline, steps);
-  checkResumption(gates, from, [
-    ...steps.map(({ name }) => name),
-    ...(choosing === undefined ? [] : [SWEEP_EVALUATIONS]),
-  ]);
+  const names = steps.map(({ name }) => name);
+  if (from !== undefined) requireStep(from, names, "from");
+  checkGates(gates, choosing === undefined ? names : [...names, SWEEP_EVALUATIONS]);
   if (!isOver(pipeline.status)) {
     throw new Conflict("pipeline_running", `the pipeline is ${pipeline.status}`);
   }
@@ -74,23 +73,6 @@ const SWEEP_EVALUATIONS = SWEEP.judged;
 function choosingStep({ template }: PipelineRow, steps: StepView[]): string | undefined {
   if (template === null || steps.some(({ name }) => name === SWEEP_EVALUATIONS)) return undefined;
   return steps.find(({ choose }) => choose !== null)?.name;
-}
-
-function checkResumption(
-  gates: Resumption["gates"],
-  from: string | undefined,
-  names: string[],
-): void {
-  if (from !== undefined) requireStep(from, names, "from");
-  gates.forEach(({ step, condition }, index) => {
-    requireStep(step, names, `gates.${index}.step`);
-    try {
-      checkCondition(condition);
-    } catch (error) {
-      if (!(error instanceof InvalidRequest)) throw error;
-      throw new InvalidRequest(error.message, `gates.${index}.condition`);
-    }
-  });
 }
 
 const isOnlyJudged = (

@@ -439,9 +439,15 @@ test("a sweep without a passing candidate is resumed with a lower threshold, and
   });
   expect((await untilPipeline(forge.user, id)).error_code).toBe("nothing_to_choose");
   const before = await dispatchedTypes(id);
-  await forge.user.post(`/api/pipelines/${id}/resume`, {
-    gates: [{ step: "evaluate", condition: "scores.overall > 0.8" }],
-  });
+  const gate = { step: "evaluate", condition: "scores.overall > 0.8" };
+  for (const [body, param] of [
+    [{ gates: [gate, gate] }, "gates.1"],
+    [{ from: "evaluate" }, "from"],
+  ] as const) {
+    const refused = await forge.user.call("POST", `/api/pipelines/${id}/resume`, body);
+    expect(refused).toMatchObject({ status: 400, body: { error: { param } } });
+  }
+  await forge.user.post(`/api/pipelines/${id}/resume`, { gates: [gate] });
   expect((await untilPipeline(forge.user, id)).status).toBe("completed");
   expect(await dispatchedTypes(id)).toEqual([...before, "deploy"]);
 });

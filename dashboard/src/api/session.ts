@@ -56,6 +56,7 @@ export class SessionStore {
   private readonly ended = new Set<string>();
   /** Whether to accept a session that another tab sends. */
   private accepts: (session: Session) => boolean = () => true;
+  private asking: ReturnType<typeof setTimeout> | undefined;
 
   constructor() {
     const session = readStored();
@@ -142,7 +143,8 @@ export class SessionStore {
     this.accepts = accepts;
     this.set({ status: "starting" });
     this.send({ type: "ask" });
-    setTimeout(() => {
+    clearTimeout(this.asking);
+    this.asking = setTimeout(() => {
       if (this.state.status !== "starting") return;
       this.accepts = () => true;
       this.set({ status: "signed-out", ...(notice ? { notice } : {}) });
@@ -151,6 +153,7 @@ export class SessionStore {
 
   private enter(session: Session): void {
     this.accepts = () => true;
+    clearTimeout(this.asking);
     store(session);
     this.set({ status: "signed-in", session });
   }

@@ -45,7 +45,8 @@ export function formatBytes(bytes: number | null | undefined): string {
   if (bytes == null) return ABSENT;
   let value = bytes;
   let unit = 0;
-  while (value >= 1000 && unit < BYTE_UNITS.length - 1) {
+  // From 999.5 on, the number would be rounded to 1,000.
+  while (value >= 999.5 && unit < BYTE_UNITS.length - 1) {
     value /= 1000;
     unit += 1;
   }

@@ -76,7 +76,7 @@ class Terminal:
     def ended(self, timeout_s: float = 20.0) -> int:
         """Waits for the end of the command. Returns its exit code."""
         end_s = monotonic() + timeout_s
-        while self._read(end_s - monotonic()):
+        while monotonic() <= end_s and self._read(end_s - monotonic()):
             pass
         if monotonic() > end_s:
             raise AssertionError(f"it has not ended:\n{self.text}")

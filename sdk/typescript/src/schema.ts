@@ -85,7 +85,7 @@ export interface PendingReason {
     needed: string | number;
     available: string | number | null;
   } | null;
-  /** place in the queue; 1 is next */
+  /** place in the queue; 1 is next. Null if the queue is too long to tell, or for another reason than busy workers */
   queue_position: number | null;
 }
 

@@ -37,7 +37,7 @@ export function searchLines(index: LineIndex, query: string): FoundLines {
       findPlain(text.toLowerCase(), needle, from, found);
       continue;
     }
-    const lines = text.split(/\r?\n/);
+    const lines = text.split(/\r?\n|\r$/);
     // Splitting leaves an empty text after the last newline.
     if (lines.at(-1) === "" && text !== "") lines.pop();
     for (const [at, line] of lines.entries()) {
