@@ -60,8 +60,8 @@ class PendingReason(Model):
     requirement: dict[str, Any] | None = None
     """The requirement that the best-matching worker does not meet."""
     queue_position: int | None = None
-    """Position in the queue. 1 is next. None if the queue is too long to tell, or if the job waits for
-    another reason than busy workers."""
+    """Position in the queue. 1 is next. None if the queue is too long to tell, or if the job waits
+    for another reason than busy workers."""
 
 
 class JobWarning(Model):
