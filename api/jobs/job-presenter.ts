@@ -7,9 +7,9 @@ import {
   explainPending,
   type FleetMember,
   type PendingReason,
-  type Queue,
   type WaitingJob,
 } from "../../core/jobs/pending-reason";
+import type { Queue } from "../../core/jobs/queue-position";
 import { requirementGroupOf } from "../../core/jobs/requirements";
 import { waitsForWorker } from "../../core/jobs/states";
 import type { Context } from "../../services/context";

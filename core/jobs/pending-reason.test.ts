@@ -1,12 +1,7 @@
 import fc from "fast-check";
 import { matchQueue, NO_NEEDS, OWN_WORKER } from "../../test/support/match-queue";
-import {
-  explainPending,
-  type FleetMember,
-  type Queue,
-  type QueuedGroup,
-  type WaitingJob,
-} from "./pending-reason";
+import { explainPending, type FleetMember, type WaitingJob } from "./pending-reason";
+import type { Queue, QueuedGroup } from "./queue-position";
 
 const job: WaitingJob = { ...NO_NEEDS, jobId: "job_5", userId: "ann", priority: 0, queuedAt: 5 };
 

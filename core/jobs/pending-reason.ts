@@ -1,15 +1,5 @@
-import {
-  compareAge,
-  compareOwn,
-  countHeldWorkers,
-  type FleetWorker,
-  type HeldWorker,
-  mayRun,
-  type QueuedJob,
-  type RankedTenants,
-  rankOf,
-  serves,
-} from "../fleet/matching";
+import { type QueuedJob, type RankedTenants, serves } from "../fleet/matching";
+import { type HoldingWorker, type Queue, queuePosition } from "./queue-position";
 import { countUnmet, firstUnmet, fits, type Need, type Requirements } from "./requirements";
 import type { WorkerStatus } from "./states";
 
@@ -38,29 +28,13 @@ export interface PendingReason {
 }
 
 /** A worker, as the scheduler sees it. */
-export interface FleetMember extends FleetWorker {
+export interface FleetMember extends HoldingWorker {
   gpuName: string;
   status: WorkerStatus;
   statusReason: string | null;
   draining: boolean;
   /** The worker is polling for a job, or did recently. */
   polls: boolean;
-  /** For a shared worker that is busy: the tenant of its job. Otherwise null. */
-  serves: string | null;
-}
-
-/** A requirement group: queued jobs of one tenant with equal requirements, in order. */
-export interface QueuedGroup extends Requirements {
-  userId: string;
-  jobs: Pick<QueuedJob, "jobId" | "priority" | "queuedAt">[];
-  hasMore: boolean;
-}
-
-/** The queue as far as it was read. */
-export interface Queue {
-  groups: QueuedGroup[];
-  /** The read stopped at its limit. The queue may have requirement groups that were not read. */
-  hasMore: boolean;
 }
 
 export type WaitingJob = QueuedJob;
@@ -211,76 +185,3 @@ const GAPS: Record<Need, (worker: FleetMember, needs: Requirements) => Gap> = {
     available: worker.tags.length > 0 ? worker.tags.join(", ") : null,
   }),
 };
-
-/**
- * The job's position among the jobs that compete for the same workers. Assumes that workers become
- * idle one after the other, and that no further job is submitted.
- *
- * If a younger job of another tenant may go first because that tenant holds fewer shared workers,
- * `heldByOwnTenant` is the number of shared workers that this job's tenant holds. Otherwise
- * `heldByOwnTenant` is 0.
- */
-function queuePosition(
-  job: QueuedJob,
-  candidates: FleetMember[],
-  fleet: FleetMember[],
-  queue: Queue,
-  ranked: RankedTenants,
-): { position: number | null; heldByOwnTenant: number } {
-  const isEarlier = (other: QueuedGroup["jobs"][number]): boolean => compareAge(other, job) < 0;
-  const isBeforeOwn = (other: QueuedGroup["jobs"][number]): boolean =>
-    other.jobId !== job.jobId && compareOwn(other, job) < 0;
-  const rivals = new Map<string, QueuedGroup["jobs"]>();
-  /** By rival: the first unread job of equal rank comes after this job. */
-  const readTo = new Map<string, QueuedGroup["jobs"][number]>();
-  const rank = rankOf(job, ranked);
-  /** By rival: the number of its jobs of higher rank. All of them go first. */
-  const higher = new Map<string, number>();
-  let own = 0;
-  let isKnown = !queue.hasMore;
-  for (const { userId, jobs, hasMore, ...needs } of queue.groups) {
-    if (!candidates.some((worker) => mayRun({ userId, ...needs }, worker))) continue;
-    // If `hasMore`, only the first jobs of the group were read. All other jobs come after `last`.
-    const last = jobs.at(-1);
-    if (userId === job.userId) {
-      own += jobs.filter(isBeforeOwn).length;
-      if (hasMore && last && isBeforeOwn(last)) isKnown = false;
-      continue;
-    }
-    const rankOfOther = ({ priority }: { priority: number }): number =>
-      rankOf({ userId, priority }, ranked);
-    const higherHere = jobs.filter((other) => rankOfOther(other) > rank).length;
-    higher.set(userId, (higher.get(userId) ?? 0) + higherHere);
-    if (hasMore && last && rankOfOther(last) > rank) isKnown = false;
-    if (hasMore && last && rankOfOther(last) === rank) {
-      const other = readTo.get(userId);
-      readTo.set(userId, other && compareOwn(other, last) < 0 ? other : last);
-    }
-    const equals = jobs.filter((other) => rankOfOther(other) === rank);
-    rivals.set(userId, [...(rivals.get(userId) ?? []), ...equals]);
-  }
-  const holdings = fleet.flatMap((worker): HeldWorker[] =>
-    worker.serves === null ? [] : [{ ...worker, userId: worker.serves }],
-  );
-  const [least] = candidates
-    .filter((worker) => worker.shared)
-    .sort((a, b) => a.gpuCount - b.gpuCount || a.memoryGb - b.memoryGb);
-  const held = (userId: string): number => (least ? countHeldWorkers(userId, least, holdings) : 0);
-  let ahead = own;
-  let heldByOwnTenant = 0;
-  for (const [userId, found] of rivals) {
-    const end = readTo.get(userId);
-    const jobs = found.sort(compareOwn).filter((other) => !end || compareOwn(other, end) <= 0);
-    // The other tenant goes first while it holds fewer workers than the job's tenant. If both hold
-    // equally many, the older job goes first.
-    const heldThen = held(userId) + (higher.get(userId) ?? 0);
-    const jobsAhead = held(job.userId) + own - heldThen;
-    const before = Math.max(0, Math.min(jobs.length, jobsAhead));
-    const next = jobsAhead >= 0 ? jobs[jobsAhead] : undefined;
-    ahead += (higher.get(userId) ?? 0) + before + (next && isEarlier(next) ? 1 : 0);
-    if (end && jobs.length <= jobsAhead) isKnown = false;
-    const isYounger = found.some((other) => !isEarlier(other));
-    if (held(userId) < held(job.userId) && isYounger) heldByOwnTenant = held(job.userId);
-  }
-  return { position: isKnown ? ahead + 1 : null, heldByOwnTenant };
-}

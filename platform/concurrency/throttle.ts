@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { KeyedCounter } from "./keyed-counter";
 
 const MAX_GROUPS = 10_000;
 
@@ -24,7 +25,7 @@ export class Throttle {
    * time). The call passes up to `burst` intervals earlier. Ordered by last call, oldest first.
    */
   private readonly arrivalMs = new Map<string, number>();
-  private readonly waiting = new Map<string, number>();
+  private readonly waiting = new KeyedCounter();
   private readonly everyMs: number;
 
   constructor(
@@ -41,17 +42,14 @@ export class Throttle {
   async wait(group: string): Promise<boolean> {
     const ms = this.next(group);
     if (ms === 0) return true;
-    const waiting = this.waiting.get(group) ?? 0;
-    if (waiting >= this.rate.maxWaiting) return false;
-    this.waiting.set(group, waiting + 1);
+    if (this.waiting.of(group) >= this.rate.maxWaiting) return false;
+    this.waiting.add(group);
     // Many calls may have the maximum wait. If they waited equally long, they would pass together,
     // and their clients would send the next calls together. So shorten each of these waits by a
     // random amount, at most half of the wait.
     const isLongest = ms > this.rate.maxWaitMs - this.everyMs / 2;
     await sleep(isLongest ? ms * (0.5 + Math.random() / 2) : ms);
-    const left = (this.waiting.get(group) ?? 1) - 1;
-    if (left > 0) this.waiting.set(group, left);
-    else this.waiting.delete(group);
+    this.waiting.remove(group);
     return true;
   }
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { Unavailable } from "../../core/errors";
+import { KeyedCounter } from "../concurrency/keyed-counter";
 import { SingleFlight } from "../concurrency/single-flight";
 import { Unreadable } from "./unreadable";
 
@@ -30,7 +31,7 @@ const partOf = (path: string): string => `${path}.${randomUUID()}.part`;
  */
 export class Spool {
   private readonly downloads = new SingleFlight<string>();
-  private readonly uses = new Map<string, number>();
+  private readonly uses = new KeyedCounter();
   /** Bytes of running downloads. */
   private reserved = 0;
 
@@ -53,16 +54,13 @@ export class Spool {
   ): Promise<Result> {
     const { sha256: name } = file;
     if (!/^[0-9a-f]{64}$/.test(name)) throw new Unreadable("the file has no SHA-256");
-    this.uses.set(name, (this.uses.get(name) ?? 0) + 1);
+    this.uses.add(name);
     try {
       return await work(await this.downloads.do(name, () => this.fetch(file, read)));
     } finally {
-      const others = (this.uses.get(name) ?? 1) - 1;
-      if (others > 0) this.uses.set(name, others);
-      else {
-        this.uses.delete(name);
-        if (!this.keeps(file)) await this.remove(join(this.directory, name));
-      }
+      this.uses.remove(name);
+      const isUnused = this.uses.of(name) === 0;
+      if (isUnused && !this.keeps(file)) await this.remove(join(this.directory, name));
     }
   }
 
@@ -141,7 +139,7 @@ export class Spool {
     let bytes = this.reserved + files.reduce((sum, { size }) => sum + size, 0);
     for (const { name, path, size } of files.sort((a, b) => a.usedAt - b.usedAt)) {
       if (bytes <= this.maxBytes) return;
-      if (this.uses.has(name)) continue;
+      if (this.uses.of(name) > 0) continue;
       await this.remove(path);
       bytes -= size;
     }

@@ -1,5 +1,6 @@
 import { dirname, join } from "node:path";
 import { ForgeError } from "../../core/errors";
+import { KeyedCounter } from "../concurrency/keyed-counter";
 import { SingleFlight } from "../concurrency/single-flight";
 import type { Config } from "../config/config";
 import type { Logger } from "../logger";
@@ -107,7 +108,7 @@ export class Tables implements Component {
   /** Reads a file only once for concurrent previews of the file. */
   private readonly inFlight = new SingleFlight<string>();
   /** The number of previews that are being made, by tenant. */
-  private readonly previews = new Map<string, number>();
+  private readonly previews = new KeyedCounter();
   private readonly spool: Spool;
   private readonly directory: string;
   private readonly timeoutMs: number;
@@ -220,8 +221,7 @@ export class Tables implements Component {
 
   private async readPreview(table: PreviewedTable): Promise<string> {
     const { tenant } = table;
-    const others = this.previews.get(tenant) ?? 0;
-    if (others >= MAX_PREVIEWS) {
+    if (this.previews.of(tenant) >= MAX_PREVIEWS) {
       const message = `at most ${MAX_PREVIEWS} previews of a tenant are made at once; try again shortly`;
       throw new ForgeError(429, "rate_limited", message);
     }
@@ -229,15 +229,13 @@ export class Tables implements Component {
       const message = `the file is larger than ${this.spool.maxBytes} bytes, the limit for previews`;
       throw new ForgeError(422, "preview_too_large", message);
     }
-    this.previews.set(tenant, others + 1);
+    this.previews.add(tenant);
     try {
       return await this.withFile(table, (path) =>
         this.read("preview", path, table, { timeoutMs: this.timeoutMs }),
       );
     } finally {
-      const left = (this.previews.get(tenant) ?? 1) - 1;
-      if (left > 0) this.previews.set(tenant, left);
-      else this.previews.delete(tenant);
+      this.previews.remove(tenant);
     }
   }
 

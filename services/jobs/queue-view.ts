@@ -1,4 +1,5 @@
-import type { FleetMember, Queue, QueuedGroup } from "../../core/jobs/pending-reason";
+import type { FleetMember } from "../../core/jobs/pending-reason";
+import type { Queue, QueuedGroup } from "../../core/jobs/queue-position";
 import { all, type Queryable } from "../../platform/postgres/pool";
 import { rowFilter } from "../../platform/postgres/row-filter";
 import { QUEUE_ORDER } from "../fleet/assignment-sql";
