@@ -1,41 +1,19 @@
-import { execFile, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
-import { cacheDir, checkoutRoot } from "./paths";
+import { GoPrograms } from "./go-programs";
 import { ManagedProcess } from "./process";
 import type { Say } from "./say";
 import { freePorts, waitFor } from "./wait";
 
-/** Must match dev/versitygw/go.mod. */
-const VERSION = "1.7.0";
-
-const directoryOf = (): string => join(cacheDir(), `versitygw-${VERSION}`);
+const PROGRAMS = new GoPrograms("versitygw", ["github.com/versity/versitygw/cmd/versitygw"]);
 
 /** Whether the server is built, or can be built. */
-export const canHaveS3Server = (): boolean =>
-  existsSync(join(directoryOf(), "versitygw")) || spawnSync("go", ["version"]).status === 0;
+export const canHaveS3Server = (): boolean => PROGRAMS.available;
 
 /** Returns the path of the S3 server's program. Builds it once with Go into the cache. */
 export async function s3Binary(say: Say): Promise<string> {
-  const directory = directoryOf();
-  const binary = join(directory, "versitygw");
-  if (existsSync(binary)) return binary;
-  say("Building an S3 server with Go (once, about a minute) …");
-  mkdirSync(directory, { recursive: true });
-  const partial = join(directory, `.versitygw-${process.pid}`);
-  try {
-    // Go checks every module against dev/versitygw/go.sum.
-    await promisify(execFile)(
-      "go",
-      ["build", "-trimpath", "-o", partial, "github.com/versity/versitygw/cmd/versitygw"],
-      { cwd: join(checkoutRoot(), "dev", "versitygw") },
-    );
-    renameSync(partial, binary);
-  } finally {
-    rmSync(partial, { force: true });
-  }
-  return binary;
+  const announcement = "Building an S3 server with Go (once, about a minute) …";
+  return join(await PROGRAMS.build(announcement, say), "versitygw");
 }
 
 /** A real S3 server for tests: the Versity gateway on a directory. */

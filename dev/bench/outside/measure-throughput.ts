@@ -1,13 +1,14 @@
 import { CostNotes } from "./cpu";
 import { SUBMISSION } from "./jobs";
+import { startQueues } from "./queues";
 import { interleave, interleaveAll } from "./rounds";
 import { type Row, resultRow } from "./rows";
 import type { Scale } from "./scale";
 import type { Forge, Stage } from "./stage";
 
 /**
- * Factor between the number of jobs in a job queue's round and in Forge's round. Job queues are
- * faster, and a round must take at least a second.
+ * Factor between the number of jobs in a fast job queue's round and in Forge's round. A round must
+ * take at least a second.
  */
 const QUEUE_FACTOR = 8;
 
@@ -20,7 +21,7 @@ export async function measureThroughput(stage: Stage, scale: Scale): Promise<Row
   const { generator, temporalAddress } = stage;
   const { jobs, inFlight, workers, rounds } = scale;
   const forge = await stage.startForge();
-  const queues = scale.includesJobQueues ? await stage.startQueues() : [];
+  const queues = scale.includesJobQueues ? await startQueues(stage) : [];
   const costs = new CostNotes(stage, forge, jobs);
   const temporal = {
     name: "bare Temporal",
@@ -29,11 +30,11 @@ export async function measureThroughput(stage: Stage, scale: Scale): Promise<Row
         generator.run("runWorkflows", { address: temporalAddress, count: jobs, inFlight }),
       ),
   };
-  const peers = queues.map(({ name, url }) => ({
+  const peers = queues.map(({ name, url, fast }) => ({
     name,
     measure: async () => {
       const options = { url, key: "", calls: [{ ...SUBMISSION, path: "/jobs" }] };
-      const load = { ...options, connections: inFlight, count: jobs * QUEUE_FACTOR };
+      const load = { ...options, connections: inFlight, count: fast ? jobs * QUEUE_FACTOR : jobs };
       return (await generator.run("sendRequests", load)).perSecond;
     },
   }));
@@ -64,7 +65,7 @@ export async function measureThroughput(stage: Stage, scale: Scale): Promise<Row
       ),
     ];
   } finally {
-    for (const queue of queues) queue.stop();
+    for (const queue of queues) await queue.stop();
     await forge.stop();
   }
 }

@@ -7,6 +7,7 @@ import { Connection } from "@temporalio/client";
 import pg from "pg";
 import { forgeServerOptions } from "../../stack/own-node-options";
 import { checkoutRoot } from "../../stack/paths";
+import type { ManagedProcess } from "../../stack/process";
 import { saySilently } from "../../stack/say";
 import { Stack } from "../../stack/stack";
 import { Generator } from "./generator";
@@ -15,14 +16,6 @@ import { CountingTemporalProxy } from "./temporal-proxy";
 
 /** Raises the rate limit: the load generator sends more requests than the default allows. */
 const UNLIMITED = { FORGE_RATE_LIMIT_PER_MINUTE: "10000000", FORGE_RATE_LIMIT_BURST: "1000000" };
-
-const QUEUES = [
-  { name: "graphile-worker", script: "bare-graphile-worker.js" },
-  { name: "pg-boss", script: "bare-pg-boss.js" },
-  { name: "DBOS", script: "bare-dbos.js" },
-];
-
-const databaseOf = (peer: string): string => `peer_${peer.toLowerCase().replaceAll("-", "_")}`;
 
 /** The forge-server of one measurement. */
 export interface Forge {
@@ -45,10 +38,11 @@ export interface CountedForge extends Forge {
 /** What all measurements share: Postgres, Temporal, the peers and the load generator. */
 export class Stage {
   readonly generator = Generator.start();
-  private readonly home = mkdtempSync(join(tmpdir(), "forge-bench-"));
+  readonly home = mkdtempSync(join(tmpdir(), "forge-bench-"));
   private readonly servers = new Stack({ home: this.home, agents: 0, say: saySilently });
   private readonly children: ChildProcess[] = [];
   private readonly forges = new Set<Stack>();
+  private readonly peerServers: ManagedProcess[] = [];
   private serial = 0;
   isStopping = false;
   expressUrl = "";
@@ -60,7 +54,6 @@ export class Stage {
     await this.servers.startDatabase();
     await this.servers.startTemporal();
     await this.administer("create database peer");
-    for (const { name } of QUEUES) await this.administer(`create database ${databaseOf(name)}`);
     this.expressUrl = (await this.startPeer("bare-express.js", this.peerDatabaseUrl)).address;
     const { address: url, pid } = await this.startPeer("../bare-server.js");
     this.bareServer = { url, pid };
@@ -158,23 +151,27 @@ export class Stage {
     };
   }
 
-  /** Starts the job queues and workflow engines. Only P1 compares Forge with them. */
-  async startQueues(): Promise<{ name: string; url: string; stop(): void }[]> {
-    return await Promise.all(
-      QUEUES.map(async ({ name, script }) => {
-        const peer = await this.startPeer(script, this.databaseUrl(databaseOf(name)));
-        return { name, url: peer.address, stop: () => void process.kill(peer.pid) };
-      }),
-    );
+  /** Makes sure that `stop` ends a peer's server. */
+  stopLater(server: ManagedProcess): void {
+    this.peerServers.push(server);
   }
 
   async stop(): Promise<void> {
     this.isStopping = true;
     this.generator.stop();
     for (const child of this.children) child.kill("SIGKILL");
+    await Promise.all(this.peerServers.map((server) => server.stop()));
     await Promise.all([...this.forges].map((stack) => stack.stop()));
     await this.servers.stop();
     rmSync(this.home, { recursive: true, force: true });
+  }
+
+  /** Returns the URL of a new database. */
+  async createPeerDatabase(peer: string): Promise<string> {
+    const name = `peer_${peer.toLowerCase().replaceAll("-", "_")}`;
+    await this.administer(`drop database if exists ${name} with (force)`);
+    await this.administer(`create database ${name}`);
+    return this.databaseUrl(name);
   }
 
   private databaseUrl(name: string): string {
@@ -198,11 +195,11 @@ export class Stage {
    *
    * @throws Error if the peer's process ends before it sends the address.
    */
-  private async startPeer(script: string, argument = ""): Promise<Peer> {
+  async startPeer(script: string, argument = "", env: Record<string, string> = {}): Promise<Peer> {
     const program = join(checkoutRoot(), "dist/dev/bench/outside", script);
     // The peers' packages may use deprecated features of pg.
     const execArgv = ["--no-deprecation", ...forgeServerOptions()];
-    const child = fork(program, [argument], { execArgv });
+    const child = fork(program, [argument], { execArgv, env: { ...process.env, ...env } });
     this.children.push(child);
     const ended = once(child, "exit").then(() => {
       throw new Error(`${script} ended before it was ready`);
@@ -213,7 +210,7 @@ export class Stage {
   }
 }
 
-interface Peer {
+export interface Peer {
   address: string;
   pid: number;
 }
