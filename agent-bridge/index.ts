@@ -14,7 +14,7 @@ import { registerRoute } from "./register";
 export const createAgentBridge = (ctx: Context, loops: Loops): Route[] => [
   registerRoute(ctx),
   heartbeatRoute(ctx, new HeartbeatWriter(ctx, loops.samples, loops.metrics)),
-  nextJobRoute(ctx, loops.scheduler, loops.longPolls),
+  nextJobRoute(ctx, loops.scheduler),
   jobResultRoute(ctx),
   jobLogRoute(ctx),
   ...jobUploadRoutes(ctx),

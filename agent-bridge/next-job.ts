@@ -8,7 +8,6 @@ import { type Route, route } from "../platform/http/route";
 import { plainAddress } from "../platform/net/address-policy";
 import type { Context } from "../services/context";
 import { findOfferAndFit } from "../services/fleet/assignment";
-import type { LongPolls } from "../services/fleet/long-polls";
 import type { Scheduler } from "../services/fleet/scheduler";
 import {
   findOffer,
@@ -76,7 +75,7 @@ const dispatchedSchema = z
   })
   .meta({ id: "HandedJob" });
 
-export function nextJobRoute(ctx: Context, scheduler: Scheduler, longPolls: LongPolls): Route {
+export function nextJobRoute(ctx: Context, scheduler: Scheduler): Route {
   return route({
     method: "POST",
     paths: ["/api/workers/next_job", "/worker/next_job"],
@@ -105,7 +104,7 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, longPolls: Long
     errorCodes: { 404: ["worker_not_registered"], 429: ["rate_limited"] },
     async handle({ body, request, reply, principal }) {
       const { signal } = ctx.waitingRequests.register(request, principal, reply);
-      const { job, commands } = await nextJob(ctx, scheduler, longPolls, {
+      const { job, commands } = await nextJob(ctx, scheduler, {
         workerId: body.worker_id,
         userId: principal.userId,
         keyId: principal.keyId,
@@ -141,12 +140,7 @@ interface Polled {
 
 const NOTHING: Polled = { commands: [] };
 
-async function nextJob(
-  ctx: Context,
-  scheduler: Scheduler,
-  longPolls: LongPolls,
-  poll: Poll,
-): Promise<Polled> {
+async function nextJob(ctx: Context, scheduler: Scheduler, poll: Poll): Promise<Polled> {
   const { workerId, waitS, signal } = poll;
   const deadline = ctx.clock.nowMs() + waitS * 1000;
   const inQueue = <T>(work: () => Promise<T>): Promise<T> =>
@@ -161,7 +155,7 @@ async function nextJob(
     const waitMs = Math.max(0, deadline - ctx.clock.nowMs());
     const { keyId, leaseToken } = poll;
     const worker = { workerId, keyId, leaseToken, pollSeq: offer.poll_seq };
-    const waiting = longPolls.wait(poll.userId, worker, waitMs, signal);
+    const waiting = ctx.longPolls.wait(poll.userId, worker, waitMs, signal);
     try {
       if (signal.aborted) return await abandon(ctx, poll, offer);
       const pollSeq = hasWaited ? offer.poll_seq : null;

@@ -18,6 +18,7 @@ import { createTemporalClient } from "../platform/temporal/client";
 import { QueueQuota } from "./accounts/queue-quota";
 import { WaitingRequests } from "./accounts/waiting-requests";
 import { ClockWatch } from "./clock/clock-watch";
+import { LongPolls } from "./fleet/long-polls";
 import { MeasuringSlots } from "./jobs/measuring-slots";
 import { StartPace } from "./jobs/start-pace";
 
@@ -62,6 +63,8 @@ export interface Context {
   /** Keyed by tenant: a tenant's submissions are checked against its budget one at a time. */
   budgetMutex: KeyedMutex;
   startPace: StartPace;
+  /** The polls of workers that wait in this process. */
+  longPolls: LongPolls;
   /**
    * Tenants that this process knows to have a budget. A budget is never deleted, so entries stay
    * valid. For all other tenants, the database says whether they have one.
@@ -115,6 +118,7 @@ export function createContext(
     uploadMutex: new KeyedMutex(),
     budgetMutex: new KeyedMutex(),
     startPace: new StartPace(config.outbox.startAfterS, () => performance.now()),
+    longPolls: new LongPolls(),
     tenantsWithBudget: new Set(),
     ...overrides,
   };

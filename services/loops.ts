@@ -7,7 +7,6 @@ import { deploymentTopic } from "./deployments/deployment-topic";
 import { PlacementSweep } from "./deployments/placement-sweep";
 import { bootstrapTopic } from "./fleet/bootstrap-topic";
 import { FleetMonitor } from "./fleet/fleet-monitor";
-import { LongPolls } from "./fleet/long-polls";
 import { SamplesWriter } from "./fleet/samples-writer";
 import { Scheduler } from "./fleet/scheduler";
 import { Archiver } from "./jobs/archiver";
@@ -20,12 +19,8 @@ import { Reconciler } from "./temporal/reconciler";
 
 /** The background loops of a process. */
 export interface Loops {
-  /**
-   * The worker routes (agent-bridge) use `scheduler`, `longPolls`, `samples` and `metrics`
-   * directly.
-   */
+  /** The worker routes (agent-bridge) use `scheduler`, `samples` and `metrics` directly. */
   scheduler: Scheduler;
-  longPolls: LongPolls;
   samples: SamplesWriter;
   metrics: MetricsWriter;
   /** Run in every process. */
@@ -38,13 +33,11 @@ export interface Loops {
 }
 
 export function createLoops(ctx: Context): Loops {
-  const longPolls = new LongPolls();
-  const scheduler = new Scheduler(ctx, longPolls);
+  const scheduler = new Scheduler(ctx);
   const samples = new SamplesWriter(ctx);
   const metrics = new MetricsWriter(ctx);
   return {
     scheduler,
-    longPolls,
     samples,
     metrics,
     components: [

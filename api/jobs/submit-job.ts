@@ -9,12 +9,7 @@ import { findRateCard } from "../../services/billing/rate-cards";
 import { requireBudget } from "../../services/billing/require-budget";
 import type { Context } from "../../services/context";
 import type { JobInserter } from "../../services/jobs/job-inserter";
-import {
-  insertJob,
-  insertUnbudgetedJob,
-  type JobRow,
-  type UnpricedJob,
-} from "../../services/jobs/jobs";
+import { insertJob, type JobRow, type UnpricedJob } from "../../services/jobs/jobs";
 import { checkReferences, newJob } from "../../services/jobs/new-job";
 import { type Job, presentJob } from "./present-job";
 
@@ -61,13 +56,21 @@ export async function submitJob(
     warnings,
     retried_from: requested.retriedFrom ?? null,
   };
-  const { answer, isNew } = await insertOnce(ctx, inserter, call, requested, job);
+  const { answer, isNew, hasStarted } = await insertOnce(ctx, inserter, call, requested, job);
   if (!isNew) return answer;
   ctx.metrics.submitted.inc({ job_type: type });
   call.request.log.info({ job_id: job.job_id, job_type: type, user_id: userId }, "job accepted");
-  ctx.signals.queueChanged(job.requirementGroup);
+  if (!hasStarted) ctx.signals.queueChanged(job.requirementGroup);
   ctx.signals.emit("outbox", { topic: "start", jobId: job.job_id });
   return answer;
+}
+
+interface Submitted {
+  answer: Job;
+  /** False if the answer is that of an earlier request with the same Idempotency-Key. */
+  isNew: boolean;
+  /** A waiting worker already runs the job. */
+  hasStarted?: boolean;
 }
 
 /** Thrown if the tenant has a budget, so that the transaction rolls back the idempotency key. */
@@ -84,7 +87,7 @@ async function insertOnce(
   call: AnyCall,
   requested: JobRequest,
   job: UnpricedJob,
-): Promise<{ answer: Job; isNew: boolean }> {
+): Promise<Submitted> {
   const { userId, content } = requested;
   let admitted: UnpricedJob | undefined;
   const admit = (): UnpricedJob => {
@@ -99,12 +102,14 @@ async function insertOnce(
       if (!row) throw new HasBudget();
       return presentJob(row);
     };
-    const create = async (db: Queryable): Promise<Job> =>
-      shown(await insertUnbudgetedJob(db, admit()));
     try {
-      return hasIdempotencyKey(call.request)
-        ? await queue.run(userId, () => createOnce(ctx, call, { content, create }))
-        : { answer: shown(await inserter.insert(admit())), isNew: true };
+      if (!hasIdempotencyKey(call.request)) {
+        const { row, hasStarted } = await inserter.insert(admit());
+        return { answer: shown(row), isNew: true, hasStarted };
+      }
+      return await inserter.insertAndStart(userId, admit, (insert) =>
+        createOnce(ctx, call, { content, create: async (db) => shown(await insert(db)) }),
+      );
     } catch (error) {
       if (!(error instanceof HasBudget)) throw error;
       ctx.tenantsWithBudget.add(userId);

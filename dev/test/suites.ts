@@ -50,6 +50,7 @@ export const SLOW = [
   "test/e2e/provisioning",
   "test/e2e/next-job",
   "test/e2e/only-job",
+  "test/e2e/start-new-job",
   "test/e2e/stores",
   "test/e2e/upgrade",
   "test/e2e/compute",

@@ -1,8 +1,7 @@
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { rowFilter } from "../../platform/postgres/row-filter";
-import { IS_LIVE } from "../accounts/keys";
 import { requirementGroupRange } from "../accounts/quotas";
-import { type Dispatch, STARTED } from "../jobs/dispatch";
+import { type Dispatch, STARTED, toDispatch } from "../jobs/dispatch";
 import { type Assigned, assignedIn, type MaybeAssigned } from "./assignment";
 import {
   FIRST_WAIT,
@@ -13,7 +12,7 @@ import {
   sharedFits,
 } from "./assignment-sql";
 import { IDLE, MAY_RUN, needsOf } from "./eligibility-sql";
-import type { WaitingWorker } from "./long-polls";
+import { GIVEN_POLLS, HAS_LIVE_KEY, type Started, type WaitingWorker } from "./long-polls";
 
 /**
  * SQL: sets columns of attempt `a` to `values` if the attempt starts (`p.starts`). Otherwise, the
@@ -75,15 +74,13 @@ locked_worker as materialized (
   select q.job_id, q.attempt, q.worker_id, w.poll_seq from locked_attempt q cross join lateral (
     select w.poll_seq from workers w where w.worker_id = q.worker_id and not w.shared and ${MAY_RUN} and ${IDLE}
     for no key update skip locked) w),
-polls as materialized (
-  select * from jsonb_to_recordset((select $4::jsonb))
-    poll ("workerId" text, "pollSeq" bigint, "keyId" text, "leaseToken" text)),
+${GIVEN_POLLS("$4")},
 locked as materialized (
   select q.*, "workerId" is not null as starts, "leaseToken" as lease_token,
          case when "workerId" is not null then
            set_config('synchronous_commit', (select for_start from commits), true) end as commit
   from locked_worker q left join polls on "workerId" = q.worker_id and "pollSeq" = q.poll_seq
-    and exists (select from api_keys where key_id = "keyId" and ${IS_LIVE} offset 0)),
+    and ${HAS_LIVE_KEY}),
 job as (
   update jobs j set worker_id = p.worker_id, status = case when p.starts then 'running' else 'assigned' end,
          attempts = case when p.starts then p.attempt else j.attempts end,
@@ -122,12 +119,6 @@ type Row = MaybeAssigned & {
     | ({ starts: true; queued_s: number } & Omit<Dispatch, keyof Assigned | "is_cancelled">)
   );
 
-/** An attempt that has started for a waiting poll. */
-export interface Started {
-  poll: WaitingWorker;
-  job: Dispatch;
-}
-
 interface Found {
   assigned: Assigned | undefined;
   /** Set if the assigned attempt has also started. */
@@ -164,26 +155,11 @@ export async function assignOnlyJob(
   const poll = row?.starts && polls.find(({ workerId }) => workerId === row.worker_id);
   return {
     assigned,
-    started: assigned && poll ? { poll, job: dispatchOf(assigned, row) } : undefined,
+    started:
+      assigned && poll
+        ? { poll, job: toDispatch({ ...row, ...assigned, waited_s: row.queued_s }) }
+        : undefined,
     ownWorkerFits: row?.own_worker_fits ?? false,
     sharedWorkerFits: row?.shared_worker_fits ?? false,
   };
 }
-
-const dispatchOf = (
-  { job_id, attempt, job_type }: Assigned,
-  row: Row & { starts: true },
-): Dispatch => ({
-  job_id,
-  attempt,
-  job_type,
-  user_id: row.user_id,
-  payload: row.payload,
-  params: row.params,
-  timeout_s: row.timeout_s,
-  output_ids: row.output_ids,
-  deployment_id: row.deployment_id,
-  serving_token: row.serving_token,
-  waited_s: row.queued_s,
-  is_cancelled: false,
-});

@@ -62,11 +62,11 @@ test("a poll whose client disconnected before it waits ends at once", async () =
 test("a started attempt is the result of the poll that it started for, and of no later one", async () => {
   const longPolls = new LongPolls();
   const first = longPolls.wait("ann", pollOf("w", 1), 60_000, never);
-  expect(longPolls.deliver(pollOf("w", 1), JOB)).toBe(true);
+  expect(longPolls.deliver({ poll: pollOf("w", 1), job: JOB })).toBe(true);
   expect(await first.untilEnded()).toBe(JOB);
-  expect(longPolls.deliver(pollOf("w", 1), JOB)).toBe(false);
+  expect(longPolls.deliver({ poll: pollOf("w", 1), job: JOB })).toBe(false);
   const second = longPolls.wait("ann", pollOf("w", 2), 60_000, never);
-  expect(longPolls.deliver(pollOf("w", 1), JOB)).toBe(false);
+  expect(longPolls.deliver({ poll: pollOf("w", 1), job: JOB })).toBe(false);
   expect(longPolls.workerIds).toEqual(["w"]);
   second.leave();
 });
@@ -92,9 +92,19 @@ test("a poll does not time out while an attempt may be starting for it", async (
   const woken = ["a", "b"].map((id) => longPolls.wait("ann", pollOf(id), 5, never).untilEnded());
   await longPolls.reserve("ann", async () => {
     await sleep(50);
-    expect(longPolls.deliver(pollOf("b"), JOB)).toBe(true);
+    expect(longPolls.deliver({ poll: pollOf("b"), job: JOB })).toBe(true);
   });
   expect(await Promise.all(woken)).toEqual(["time-out", JOB]);
+});
+
+test("a poll that two statements have times out when both have ended", async () => {
+  const longPolls = new LongPolls();
+  const woken = longPolls.wait("ann", pollOf("a"), 5, never).untilEnded();
+  await longPolls.reserve("ann", async () => {
+    await longPolls.reserve("ann", async () => await sleep(50));
+    expect(longPolls.deliver({ poll: pollOf("a"), job: JOB })).toBe(true);
+  });
+  expect(await woken).toBe(JOB);
 });
 
 test("if it is unknown whether an attempt has started, the polls are woken to look for it", async () => {

@@ -1,3 +1,4 @@
+import { IS_LIVE } from "../accounts/keys";
 import type { Dispatch, PollingWorker } from "../jobs/dispatch";
 
 /** Why a wait ended. A `Dispatch` means that the scheduler has started an attempt for this poll. */
@@ -5,6 +6,20 @@ type WaitEnd = "assigned" | "superseded" | "time-out" | "disconnected" | Dispatc
 
 /** The fields of a waiting poll that dispatch.ts needs to start an attempt. */
 export type WaitingWorker = PollingWorker & { pollSeq: number };
+
+/** An attempt that has started for a waiting poll. */
+export interface Started {
+  poll: WaitingWorker;
+  job: Dispatch;
+}
+
+/** SQL: a CTE `polls` of the `WaitingWorker`s in the parameter `json`. */
+export const GIVEN_POLLS = (json: string): string => `polls as materialized (
+  select * from jsonb_to_recordset((select ${json}::jsonb))
+    poll ("workerId" text, "pollSeq" bigint, "keyId" text, "leaseToken" text))`;
+
+/** SQL: whether the key of one of the `polls` is valid. */
+export const HAS_LIVE_KEY = `exists (select from api_keys where key_id = "keyId" and ${IS_LIVE} offset 0)`;
 
 interface WaitingPoll {
   /**
@@ -19,9 +34,12 @@ interface WaitingPoll {
 interface Entry {
   worker: WaitingWorker;
   tenant: string;
-  /** `reserve` is running with this poll: an attempt may start for it, so it must not time out. */
-  isReserved: boolean;
-  /** The wait time has passed. A reserved poll times out when `reserve` ends. */
+  /**
+   * The number of running calls of `reserve` that have this poll. While there are any, an attempt
+   * may start for the poll, so it must not time out.
+   */
+  reservations: number;
+  /** The wait time has passed. A reserved poll times out when its last reservation ends. */
   hasTimedOut: boolean;
   end(woken: WaitEnd): void;
 }
@@ -57,7 +75,7 @@ export class LongPolls {
     const entry: Entry = {
       worker,
       tenant,
-      isReserved: false,
+      reservations: 0,
       hasTimedOut: false,
       end: () => undefined,
     };
@@ -65,7 +83,7 @@ export class LongPolls {
       const onAbort = (): void => entry.end("disconnected");
       const timer = setTimeout(() => {
         entry.hasTimedOut = true;
-        if (!entry.isReserved) entry.end("time-out");
+        if (entry.reservations === 0) entry.end("time-out");
       }, waitMs);
       entry.end = (why) => {
         clearTimeout(timer);
@@ -103,7 +121,7 @@ export class LongPolls {
    */
   async reserve<T>(tenant: string, assign: (polls: WaitingWorker[]) => Promise<T>): Promise<T> {
     const reserved = [...(this.assignablePolls.get(tenant) ?? [])].slice(-MAX_RESERVED);
-    for (const entry of reserved) entry.isReserved = true;
+    for (const entry of reserved) entry.reservations += 1;
     try {
       return await assign(reserved.map(({ worker }) => worker));
     } catch (error) {
@@ -111,8 +129,8 @@ export class LongPolls {
       throw error;
     } finally {
       for (const entry of reserved) {
-        entry.isReserved = false;
-        if (entry.hasTimedOut) entry.end("time-out");
+        entry.reservations -= 1;
+        if (entry.hasTimedOut && entry.reservations === 0) entry.end("time-out");
       }
     }
   }
@@ -121,11 +139,16 @@ export class LongPolls {
    * Ends a poll and gives it the attempt that has started for it. Returns false if the poll no
    * longer waits: a later poll of the worker then gets the attempt.
    */
-  deliver({ workerId, pollSeq }: WaitingWorker, job: Dispatch): boolean {
-    const entry = this.waiting.get(workerId);
-    if (entry?.worker.pollSeq !== pollSeq) return false;
+  deliver({ poll, job }: Started): boolean {
+    const entry = this.waiting.get(poll.workerId);
+    if (entry?.worker.pollSeq !== poll.pollSeq) return false;
     entry.end(job);
     return true;
+  }
+
+  /** Whether an attempt of this tenant may start for a waiting poll (`reserve`). */
+  hasAssignable(tenant: string): boolean {
+    return this.assignablePolls.has(tenant);
   }
 
   private addAssignable(entry: Entry): void {

@@ -1,11 +1,10 @@
 import { tenantOfGroup } from "../../core/jobs/requirements";
 import type { Context } from "../context";
 import { stopAvoiding } from "../jobs/avoided-workers";
-import { observeDispatch } from "../jobs/dispatch";
 import { LoopComponent } from "../loop-component";
-import { assignOnlyJob, type Started } from "./assign-only-job";
+import { announceAssigned } from "./announce-assigned";
+import { assignOnlyJob } from "./assign-only-job";
 import {
-  type Assigned,
   assignOnce,
   FEW_GROUPS,
   hasFittingWorker,
@@ -15,7 +14,6 @@ import {
   type Pass,
   type Scope,
 } from "./assignment";
-import type { LongPolls } from "./long-polls";
 import { markProvisioning } from "./provisioning";
 
 const SWEEP_MS = 2_000;
@@ -62,10 +60,7 @@ export class Scheduler extends LoopComponent {
   /** The requirement group after which the next round of passes begins (`assignRound`). */
   private beginAfter = "";
 
-  constructor(
-    ctx: Context,
-    private readonly longPolls: LongPolls,
-  ) {
+  constructor(ctx: Context) {
     super(ctx, "scheduler", SWEEP_MS);
   }
 
@@ -137,7 +132,7 @@ export class Scheduler extends LoopComponent {
   }
 
   private readonly onAssigned = (workerIds: string[]): void => {
-    this.longPolls.wake(workerIds);
+    this.ctx.longPolls.wake(workerIds);
   };
 
   private readonly onReconnected = (): void => {
@@ -193,10 +188,10 @@ export class Scheduler extends LoopComponent {
     tenant,
     groups,
   }: OneTenant): Promise<"no pass" | "one pass" | "passes over all"> {
-    const { pool } = this.ctx;
-    const found = await this.longPolls.reserve(tenant, async (polls) => {
+    const { pool, longPolls } = this.ctx;
+    const found = await longPolls.reserve(tenant, async (polls) => {
       const result = await assignOnlyJob(pool, tenant, groups, polls);
-      if (result.assigned) this.noteAssigned([result.assigned], result.started);
+      if (result.assigned) announceAssigned(this.ctx, [result.assigned], result.started);
       return result;
     });
     if (found.sharedWorkerFits) return "passes over all";
@@ -247,24 +242,9 @@ export class Scheduler extends LoopComponent {
       const isBlockedEntirely = pass.wasBlocked && pass.pairs.length === 0;
       if (isBlockedEntirely && tried < MAX_TRIES) continue;
       if (isBlockedEntirely) this.changes.isAny = true;
-      this.noteAssigned(pass.pairs);
+      announceAssigned(this.ctx, pass.pairs);
       return pass;
     }
-  }
-
-  /** @param started set if exactly one attempt was assigned and it has already started. */
-  private noteAssigned(assigned: Assigned[], started?: Started): void {
-    const { metrics } = this.ctx;
-    metrics.assigned.inc(assigned.length);
-    for (const { job_type, waited_s } of assigned) {
-      if (waited_s !== null) metrics.assignSeconds.observe({ job_type }, waited_s);
-    }
-    if (started) {
-      observeDispatch(metrics, started.job);
-      if (this.longPolls.deliver(started.poll, started.job)) return;
-    }
-    const elsewhere = this.longPolls.wake(assigned.map((each) => each.worker_id));
-    if (elsewhere.length > 0) this.ctx.signals.assigned(elsewhere);
   }
 
   protected async run(): Promise<void> {
@@ -284,7 +264,8 @@ export class Scheduler extends LoopComponent {
    * signals.
    */
   private async wakeAssigned(): Promise<void> {
-    const waiting = this.longPolls.workerIds;
-    if (waiting.length > 0) this.longPolls.wake(await listHolding(this.ctx.pool, waiting));
+    const { pool, longPolls } = this.ctx;
+    const waiting = longPolls.workerIds;
+    if (waiting.length > 0) longPolls.wake(await listHolding(pool, waiting));
   }
 }

@@ -24,6 +24,34 @@ export interface Dispatch {
   is_cancelled: boolean;
 }
 
+/** The dispatch of an attempt that has just started. */
+export const toDispatch = ({
+  job_id,
+  user_id,
+  attempt,
+  job_type,
+  payload,
+  params,
+  timeout_s,
+  output_ids,
+  deployment_id,
+  serving_token,
+  waited_s,
+}: Omit<Dispatch, "is_cancelled">): Dispatch => ({
+  job_id,
+  user_id,
+  attempt,
+  job_type,
+  payload,
+  params,
+  timeout_s,
+  output_ids,
+  deployment_id,
+  serving_token,
+  waited_s,
+  is_cancelled: false,
+});
+
 /**
  * Records how long an attempt was queued before it started. Does nothing if an earlier poll has
  * already started the attempt.

@@ -5,8 +5,8 @@ import { ALL_JOBS } from "./all-jobs";
 
 /**
  * A change of a job's status. A trigger writes the event in the transaction of the change. If one
- * statement assigns and starts a job (assign-only-job.ts), the trigger writes only `running`, so
- * the statement itself writes `assigned`.
+ * statement changes the status several times (assign-only-job.ts, start-new-job.ts), the trigger
+ * writes only the last one, `running`, so the statement itself writes the others.
  */
 export interface JobEventRow {
   event_id: number;

@@ -47,20 +47,20 @@ async function deliver(ctx: Context, entry: JobEntry): Promise<Delivery> {
   const { job_id: jobId, topic, attempt, startIsPending } = entry;
   const started = startIsPending && (await startJobWorkflow(ctx, entry, "first"));
   if (topic === "start") return "delivered";
-  const state = await findAttemptState(ctx.pool, jobId, attempt);
-  const end = state && attemptEndOf(state);
-  if (!end) return "delivered";
   // A timed-out or cancelled job is `failed` at once, but only its workflow bills it, and the
   // reconciler does not look for missing workflows of ended jobs. So the entry is kept, and its
   // delivery repeated, until the workflow writes the bill.
-  const isKept = state.job_status === "failed";
+  const accepted = (hasFailed: boolean): Delivery => (hasFailed ? "accepted" : "delivered");
   // A workflow that this call started needs no delivery: it reads the first attempt, which has
   // ended, before it waits.
-  if (started || (await deliverOutcome(ctx, jobId, attempt, end))) {
-    return isKept ? "accepted" : "delivered";
-  }
+  if (started) return accepted(entry.jobHasFailed);
+  const state = await findAttemptState(ctx.pool, jobId, attempt);
+  const end = state && attemptEndOf(state);
+  if (!end) return "delivered";
+  const hasFailed = state.job_status === "failed";
+  if (await deliverOutcome(ctx, jobId, attempt, end)) return accepted(hasFailed);
   // The workflow does not wait for the attempt yet, no longer waits for it, or is missing. Compare
   // the workflow with Postgres to find out which, and to repair it.
   if (await reconcileWorkflow(ctx, jobId)) return "delivered";
-  return isKept ? "accepted" : "not_awaited";
+  return hasFailed ? "accepted" : "not_awaited";
 }

@@ -226,7 +226,7 @@ const splitJob = ({
  *
  * @returns SQL: the columns of the job's row, their values, and values for other tables.
  */
-function addJob(given: Parameters, job: NewJob | UnpricedJob) {
+export function addJob(given: Parameters, job: NewJob | UnpricedJob) {
   const { row, other } = splitJob(job);
   const values = given.addAll(Object.values({ ...row, warnings: JSON.stringify(row.warnings) }));
   return {

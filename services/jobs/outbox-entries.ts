@@ -28,12 +28,14 @@ export interface JobEntry extends StartableJob {
   superseded: boolean;
   /** The entry that starts the job's workflow is not delivered yet. It may be this entry itself. */
   startIsPending: boolean;
+  jobHasFailed: boolean;
 }
 
 const ENTRY = `o.job_id, o.topic, o.attempt, o.tries, j.user_id, j.job_type, j.max_attempts, j.request_id,
   o.topic = 'outcome' and exists (
     select from attempts a where a.job_id = o.job_id and a.attempt > o.attempt) as superseded,
-  exists (select from outbox s where s.job_id = o.job_id and s.topic = 'start') as "startIsPending"`;
+  exists (select from outbox s where s.job_id = o.job_id and s.topic = 'start') as "startIsPending",
+  j.status = 'failed' as "jobHasFailed"`;
 
 /** The entry of an outcome that this process just committed; undefined if it has been delivered. */
 export async function findOutcome(db: Queryable, jobId: string, attempt: number) {

@@ -57,7 +57,11 @@ test("jobs that are submitted together share statements, and each gets its own r
   for (const [n, job] of jobs.entries()) {
     const { requirementGroup: _group, outputIds: _ids, startAfterS: _start, ...columns } = job;
     const { pipeline_run: _run, reuse_key: _key, ...shown } = columns;
-    expect(rows[n]).toMatchObject({ ...shown, status: "pending", rate_card: expect.any(Object) });
+    expect(rows[n]?.row).toMatchObject({
+      ...shown,
+      status: "pending",
+      rate_card: expect.any(Object),
+    });
   }
   const stored = await all(
     pool,
@@ -103,7 +107,7 @@ test("no job of a tenant with a budget is inserted", async () => {
   await execute(pool, "insert into budgets (user_id, cap_usd) values ('cyd', 10)");
   const jobs = [jobOf("cyd"), jobOf("cyd"), jobOf("cyd"), jobOf("bob")];
   const rows = await Promise.all(jobs.map((job) => inserter.insert(job)));
-  expect(rows.map((row) => row?.user_id)).toEqual([undefined, undefined, undefined, "bob"]);
+  expect(rows.map(({ row }) => row?.user_id)).toEqual([undefined, undefined, undefined, "bob"]);
   expect(await all(pool, "select from jobs where user_id = 'cyd'")).toEqual([]);
 });
 
@@ -126,7 +130,7 @@ test("a large job is inserted alone", async () => {
   const jobs = [jobOf("ann"), jobOf("ann"), large(), large(), jobOf("ann"), jobOf("ann")];
   const statements = jest.spyOn(pool, "query");
   const rows = await Promise.all(jobs.map((job) => inserter.insert(job)));
-  expect(rows.map((row) => row?.job_id)).toEqual(ids(jobs));
+  expect(rows.map(({ row }) => row?.job_id)).toEqual(ids(jobs));
   // Five statements: one for the first job, which does not wait; one for the second job; one for
   // each large job; and one for the last two jobs together.
   expect(statements).toHaveBeenCalledTimes(5);

@@ -68,6 +68,7 @@ const ENTRY: JobEntry = {
   tries: 0,
   superseded: false,
   startIsPending: false,
+  jobHasFailed: false,
 };
 
 interface Case {

@@ -1,7 +1,6 @@
 import { all, execute } from "../../platform/postgres/pool";
 import { ensureUser } from "../../services/accounts/users";
 import { assignOnce, findOfferAndFit, type Pass } from "../../services/fleet/assignment";
-import { LongPolls } from "../../services/fleet/long-polls";
 import { Scheduler } from "../../services/fleet/scheduler";
 import { type Database, openDatabase } from "../support/database";
 import { NO_NEEDS } from "../support/match-queue";
@@ -61,7 +60,7 @@ test("a pass reads a limited number of groups, and the next one goes on after th
 
 test("workers that become available one by one get jobs of all groups in turn, not of the first ones only", async () => {
   const { ctx } = forge;
-  const scheduler = new Scheduler(ctx, new LongPolls());
+  const scheduler = new Scheduler(ctx);
   for (let n = 1; n <= WORKERS; n++) {
     await execute(
       ctx.pool,

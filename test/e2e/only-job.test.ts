@@ -7,46 +7,23 @@ import fc from "fast-check";
 import type pg from "pg";
 import { mayRun, type QueuedJob } from "../../core/fleet/matching";
 import { requirementGroupOf } from "../../core/jobs/requirements";
-import { all, execute, maybeOne } from "../../platform/postgres/pool";
+import { all, execute } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
-import { createKey } from "../../services/accounts/keys";
 import { assignOnlyJob } from "../../services/fleet/assign-only-job";
-import { LongPolls, type WaitingWorker } from "../../services/fleet/long-polls";
+import type { WaitingWorker } from "../../services/fleet/long-polls";
 import { Scheduler } from "../../services/fleet/scheduler";
 import { dispatchJob } from "../../services/jobs/dispatch";
 import { blocksRead } from "../support/blocks-read";
 import { matchQueue, NO_NEEDS, OWN_WORKER } from "../support/match-queue";
 import { queueJobs } from "../support/queued-jobs";
 import {
-  FLEETS,
+  OWN_FLEETS,
   openSchedulerDatabase,
   QUEUES,
   type SchedulerDatabase,
   TENANTS,
 } from "../support/scheduler-database";
-
-const MOST_CAPABLE = {
-  gpuTokens: ["a100", "80gb", "nvidia"],
-  memoryGb: 80,
-  tags: ["eu", "us"],
-  jobTypes: null,
-  tenants: null,
-};
-
-/**
- * Random fleets that yield many assignments:
- * - Few workers are shared, because `assignOnlyJob` assigns nothing if a shared worker fits the
- *   job. FLEETS sets the field `serves` of each worker at random. A shared worker stays shared only
- *   if this field is "cyd".
- * - A worker with eight GPUs is not shared, and can run any job of its owner.
- */
-const OWN_FLEETS = FLEETS.map((fleet) =>
-  fleet.map((each) =>
-    each.gpuCount === 8
-      ? { ...each, ...MOST_CAPABLE, shared: false }
-      : { ...each, shared: each.shared && each.serves === "cyd" },
-  ),
-);
+import { pollOf, rowsOf, stateOf } from "../support/started-attempts";
 
 let forge: SchedulerDatabase;
 
@@ -83,7 +60,7 @@ test("on random fleets and queues, a tenant's only queued job gets the worker of
         if (!expected) continue;
         assignments += 1;
         expect(found.assigned).toMatchObject({ job_id: job.jobId, attempt: 1 });
-        expect(await stateOf(job.jobId)).toEqual(["assigned", "assigned", "busy"]);
+        expect(await stateOf(forge.ctx.pool, job.jobId)).toEqual(["assigned", "assigned", "busy"]);
         waiting.delete(job.jobId);
         idle.delete(expected.workerId);
       }
@@ -93,18 +70,6 @@ test("on random fleets and queues, a tenant's only queued job gets the worker of
   // 80 runs make 31 to 87 assignments, with a median of 56 (measured 400 times).
   expect(assignments).toBeGreaterThan(10);
 }, 120_000);
-
-/** The status of a job, of its attempt and of its worker. */
-async function stateOf(jobId: string): Promise<unknown[]> {
-  const row = await maybeOne<{ states: string[] }>(
-    forge.ctx.pool,
-    `select array[j.status, a.state, w.status] as states
-     from jobs j join attempts a using (job_id) left join workers w on w.worker_id = j.worker_id and a.worker_id = j.worker_id
-     where job_id = $1`,
-    [jobId],
-  );
-  return row?.states ?? [];
-}
 
 const only = { ...NO_NEEDS, jobId: "only", userId: "ann", priority: 0, queuedAt: 0 };
 
@@ -124,7 +89,7 @@ test.each([
       sharedWorkerFits: false,
     });
   });
-  expect(await stateOf("only")).toEqual(["pending", "queued", null]);
+  expect(await stateOf(forge.ctx.pool, "only")).toEqual(["pending", "queued", null]);
   expect((await assignAfter(only)).assigned).toMatchObject({ job_id: "only", worker_id: "w" });
 });
 
@@ -145,32 +110,8 @@ test("a job whose worker is being set up is assigned, too", async () => {
   await execute(forge.ctx.pool, "update jobs set status = 'provisioning_worker'");
   const { assigned } = await assignAfter(only);
   expect(assigned).toMatchObject({ job_type: "audit", waited_s: expect.any(Number) });
-  expect(await stateOf("only")).toEqual(["assigned", "assigned", "busy"]);
+  expect(await stateOf(forge.ctx.pool, "only")).toEqual(["assigned", "assigned", "busy"]);
 });
-
-/** The poll of worker "w", with a key of its owner. */
-async function pollOf(workerId: string): Promise<WaitingWorker> {
-  const { pool } = forge.ctx;
-  const options = { userId: "ann", scope: "worker", name: "w", madeByAdmin: false } as const;
-  const { key_id: keyId } = await createKey(pool, options);
-  const [worker] = await all<{ poll_seq: number }>(pool, "select poll_seq from workers");
-  return { workerId, keyId, pollSeq: worker?.poll_seq ?? 0, leaseToken: "token" };
-}
-
-/** The job's rows and events. Times and random values are replaced by their types. */
-async function rowsOf(jobId: string): Promise<unknown> {
-  const row = await maybeOne(
-    forge.ctx.pool,
-    `select to_jsonb(j) as job, to_jsonb(a) as attempt, w.status,
-            array(select to_jsonb(e) - 'event_id' from job_events e where job_id = $1 order by event_id) as events
-     from jobs j join attempts a using (job_id) join workers w on w.worker_id = a.worker_id
-     where job_id = $1`,
-    [jobId],
-  );
-  return JSON.parse(JSON.stringify(row), (name, value) =>
-    /_at$|_token$/.test(name) && name !== "lease_token" ? typeof value : value,
-  );
-}
 
 test.each(["audit", "deploy"] as const)(
   "if the worker's poll waits, its %s attempt starts at once, as after an assignment and a dispatch",
@@ -178,20 +119,20 @@ test.each(["audit", "deploy"] as const)(
     const { pool } = forge.ctx;
     const job = { ...only, jobType };
     await forge.fill([job], [OWN_WORKER]);
-    const poll = await pollOf("w");
+    const poll = await pollOf(forge.ctx.pool, "w");
     expect((await assignAfter(job)).started).toBeUndefined();
     const dispatched = await dispatchJob(pool, poll);
-    const expected = await rowsOf("only");
+    const expected = await rowsOf(forge.ctx.pool, "only");
 
     await forge.fill([job], [OWN_WORKER]);
-    const now = await pollOf("w");
+    const now = await pollOf(forge.ctx.pool, "w");
     const { assigned, started } = await assignAfter(job, pool, [{ ...now, workerId: "v" }, now]);
     expect(assigned).toMatchObject({
       job_id: "only",
       worker_id: "w",
       waited_s: expect.any(Number),
     });
-    expect(await rowsOf("only")).toEqual(expected);
+    expect(await rowsOf(forge.ctx.pool, "only")).toEqual(expected);
     expect(started?.poll).toEqual(now);
     expect(started?.job).toEqual({
       ...dispatched,
@@ -199,7 +140,7 @@ test.each(["audit", "deploy"] as const)(
       waited_s: expect.any(Number),
       serving_token: jobType === "deploy" ? expect.stringMatching(/^forge_model_/) : null,
     });
-    expect(await stateOf("only")).toEqual(["running", "running", "busy"]);
+    expect(await stateOf(forge.ctx.pool, "only")).toEqual(["running", "running", "busy"]);
   },
 );
 
@@ -217,11 +158,11 @@ test.each([
   ],
 ])("if the waiting poll %s, the attempt is assigned and does not start", async (_name, change) => {
   await forge.fill([only], [OWN_WORKER]);
-  const poll = await change(await pollOf("w"));
+  const poll = await change(await pollOf(forge.ctx.pool, "w"));
   const { assigned, started } = await assignAfter(only, forge.ctx.pool, [poll]);
   expect(assigned).toMatchObject({ job_id: "only", worker_id: "w" });
   expect(started).toBeUndefined();
-  expect(await stateOf("only")).toEqual(["assigned", "assigned", "busy"]);
+  expect(await stateOf(forge.ctx.pool, "only")).toEqual(["assigned", "assigned", "busy"]);
 });
 
 /** A scheduler that assigns only after a signal. */
@@ -244,17 +185,17 @@ test("if the answer to the statement is lost, the poll is woken and gets the att
     },
   });
   await forge.fill([], [OWN_WORKER]);
-  const longPolls = new LongPolls();
-  const scheduler = new WithoutSweeps({ ...ctx, pool }, longPolls);
+  const { longPolls } = ctx;
+  const scheduler = new WithoutSweeps({ ...ctx, pool });
   scheduler.start();
   try {
-    const poll = await pollOf("w");
+    const poll = await pollOf(forge.ctx.pool, "w");
     const waiting = longPolls.wait("ann", poll, 60_000, new AbortController().signal);
     const woken = waiting.untilEnded();
     await queueJobs(ctx.pool, [only]);
     ctx.signals.emit("queue", requirementGroupOf("ann", only));
     expect(await woken).toBe("assigned");
-    expect(await stateOf("only")).toEqual(["running", "running", "busy"]);
+    expect(await stateOf(forge.ctx.pool, "only")).toEqual(["running", "running", "busy"]);
     expect(await dispatchJob(ctx.pool, poll)).toMatchObject({ job_id: "only", attempt: 1 });
   } finally {
     await scheduler.stop();

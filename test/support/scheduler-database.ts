@@ -43,6 +43,29 @@ export const FLEETS = fc
   .array(worker, { maxLength: 12 })
   .map((workers) => workers.map((each, n) => ({ ...each, workerId: `w${n}` })));
 
+const MOST_CAPABLE = {
+  gpuTokens: ["a100", "80gb", "nvidia"],
+  memoryGb: 80,
+  tags: ["eu", "us"],
+  jobTypes: null,
+  tenants: null,
+};
+
+/**
+ * Random fleets that yield many assignments of a tenant's only job:
+ * - Few workers are shared, because `assignOnlyJob` assigns nothing if a shared worker fits the
+ *   job. FLEETS sets the field `serves` of each worker at random. A shared worker stays shared only
+ *   if this field is "cyd".
+ * - A worker with eight GPUs is not shared, and can run any job of its owner.
+ */
+export const OWN_FLEETS = FLEETS.map((fleet) =>
+  fleet.map((each) =>
+    each.gpuCount === 8
+      ? { ...each, ...MOST_CAPABLE, shared: false }
+      : { ...each, shared: each.shared && each.serves === "cyd" },
+  ),
+);
+
 export type Fleet = (FleetWorker & { serves?: string | null })[];
 
 /** A database for tests of the scheduler's statements. It contains TENANTS. */

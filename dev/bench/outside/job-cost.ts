@@ -92,6 +92,8 @@ async function runJob({ pool, url, userKey }: CountedForge, worker: ApiClient): 
     const text = "select from workers where worker_id = $1 and available_until > now()";
     return (await all(pool, text, [WORKER])).length === 1;
   });
+  // Wait for the poll's last read. A worker's poll has usually waited for a while when a job comes.
+  await sleep(AFTER_MS);
   await new ApiClient(url, userKey).submit("audit", { dataset_uri: "s3://bucket/data.parquet" });
   const { job_id, attempt } = await polled;
   await worker.post("/worker/job_result", {
