@@ -49,6 +49,7 @@ export function artifactRoutes(ctx: Context): Route[] {
       operationId: "listArtifacts",
       tag: "Artifacts",
       summary: "List artifacts, newest first",
+      sharesResult: true,
       query: artifactsQuery,
       responses: {
         200: { description: "a page of artifacts", schema: listOf("artifacts", artifactSchema) },

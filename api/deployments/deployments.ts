@@ -35,6 +35,7 @@ export function deploymentRoutes(ctx: Context): Route[] {
       operationId: "listDeployments",
       tag: "Deployments",
       summary: "List deployments, newest first",
+      sharesResult: true,
       query: z.strictObject({
         status: z.array(z.enum(DEPLOYMENT_STATUSES)).optional(),
         ...pageQuery,

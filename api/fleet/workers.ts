@@ -37,6 +37,7 @@ export function workerRoutes(ctx: Context): Route[] {
       operationId: "listWorkers",
       tag: "Workers",
       summary: "List your own and shared workers, newest first",
+      sharesResult: true,
       query: z.strictObject({
         ...pageQuery,
         status: z.array(z.enum(WORKER_STATUSES)).min(1).max(16).optional().describe("any of these"),

@@ -53,6 +53,7 @@ export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
       operationId: "listJobs",
       tag: "Jobs",
       summary: "List jobs, newest first",
+      sharesResult: true,
       query: jobsQuery,
       responses: { 200: { description: "a page of jobs", schema: listOf("jobs", jobSchema) } },
       async handle({ principal, query }) {

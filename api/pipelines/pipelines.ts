@@ -52,6 +52,7 @@ export function pipelineRoutes(ctx: Context): Route[] {
       operationId: "listPipelines",
       tag: "Pipelines",
       summary: "List pipelines, newest first",
+      sharesResult: true,
       query: z.strictObject({
         ...pageQuery,
         status: z

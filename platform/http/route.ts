@@ -73,6 +73,13 @@ interface RouteSpec<Q, B> {
    * itself enter the queue for its own statements.
    */
   outsideConnectionQueue?: true;
+  /**
+   * Shares the handler's result between equal requests with keys of the same tenant and scope: those
+   * that arrive while it runs wait for its next run. For lists that all open dashboards of a team
+   * read at the same moment. The handler may use only `principal.userId`, `principal.scope`,
+   * `params` and `query`.
+   */
+  sharesResult?: true;
   /** The operation's name in the OpenAPI document and in generated SDKs. */
   operationId: string;
   /** The group in the OpenAPI document. */

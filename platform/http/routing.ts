@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { requireScope } from "../../core/accounts/permissions";
 import { ForgeError, InvalidRequest } from "../../core/errors";
+import { SharedReads } from "../concurrency/shared-reads";
 import type { ConnectionQueues } from "../postgres/connection-queues";
 import { isStorable } from "./body";
 import { mediaTypeOf, type Route } from "./route";
@@ -75,6 +76,8 @@ function addRoute(app: FastifyInstance, route: Route, url: string, queues: Conne
       reply,
     };
   };
+  const queue = queues[route.scope === "worker" ? "worker" : "user"];
+  const shared = new SharedReads<unknown>(() => queue.isStalled);
   app.route({
     method: route.method,
     url,
@@ -88,8 +91,10 @@ function addRoute(app: FastifyInstance, route: Route, url: string, queues: Conne
       reply.code(success);
       const call = callOf(request, reply);
       if (route.scope === "open" || route.outsideConnectionQueue) return await route.handle(call);
-      const queue = queues[route.scope === "worker" ? "worker" : "user"];
-      return await queue.run(request.principal.userId, () => route.handle(call));
+      const { userId, scope } = call.principal;
+      const handle = () => queue.run(userId, () => route.handle(call));
+      if (!route.sharesResult) return await handle();
+      return await shared.get(JSON.stringify([userId, scope, call.params, call.query]), handle);
     },
   });
 }

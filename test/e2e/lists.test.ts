@@ -1,8 +1,10 @@
 import fc from "fast-check";
 import type { ApiClient, Job } from "../../dev/api-client";
+import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT } from "../support/jobs";
+import { countWaiting, withLock } from "../support/locks";
 import { createTenant, type Tenant } from "../support/tenants";
 
 let forge: Forge;
@@ -160,4 +162,52 @@ test("a job's ETag changes only with the job", async () => {
   const changed = await read(etag);
   expect(changed.status).toBe(200);
   expect(changed.headers.get("etag")).not.toBe(etag);
+});
+
+describe("many equal requests at the same moment, which share their reads", () => {
+  test("each has every job that was submitted before it", async () => {
+    let isOver = false;
+    const readAllTheTime = async (): Promise<void> => {
+      while (!isOver) await page("limit=1");
+    };
+    const readers = Array.from({ length: 30 }, readAllTheTime);
+    try {
+      for (let n = 0; n < 30; n++) {
+        const { job_id } = await tenant.user.submit("audit", AUDIT);
+        const { jobs } = await page("limit=1");
+        expect(jobs.map((job) => job.job_id)).toEqual([job_id]);
+      }
+    } finally {
+      isOver = true;
+      await Promise.all(readers);
+    }
+  });
+
+  test("each has the jobs that its own key may see, by its own filter", async () => {
+    const other = await createTenant(forge, "another-lister");
+    await other.user.submit("audit", AUDIT);
+    await tenant.user.submit("audit", AUDIT);
+    const ownersOf = async (query: string, api: ApiClient): Promise<string[]> => {
+      const { jobs } = await page(query, api);
+      return [...new Set(jobs.map((job) => job.user_id))].sort();
+    };
+    const [own, others] = [["lister"], ["another-lister"]];
+    const requests = Array.from({ length: 20 }).flatMap(() => [
+      { query: "limit=20", api: tenant.user, expected: own },
+      { query: "limit=20", api: other.user, expected: others },
+      { query: "limit=20", api: forge.admin, expected: ["another-lister", "lister"] },
+      { query: "limit=20&user_id=another-lister", api: forge.admin, expected: others },
+      { query: "limit=20&job_type=train", api: tenant.user, expected: [] },
+    ]);
+    const lock = "lock table archived_jobs in access exclusive mode";
+    const { reading } = await withLock(forge, lock, [], async () => {
+      const reading = Promise.all(requests.map(({ query, api }) => ownersOf(query, api)));
+      const count = (): Promise<number> => countWaiting(forge, "forge", "shown_bytes");
+      await waitFor("five statements", async () => (await count()) >= 5);
+      for (const { api } of requests) await api.get("/api/auth/ping");
+      expect(await count()).toBe(5);
+      return { reading };
+    });
+    expect(await reading).toEqual(requests.map(({ expected }) => expected));
+  });
 });
