@@ -11,9 +11,10 @@ import type { Context } from "../context";
 
 /**
  * A request waits at most 2 s for an earlier request with the same key, and then fails with
- * `request_in_flight`.
+ * `request_in_flight`. If the process freezes, Postgres ends the transaction after 5 s, because it
+ * may have locked a worker (start-new-job.ts).
  */
-const BEGIN = "set local lock_timeout = '2s'";
+const BEGIN = "set local lock_timeout = '2s'; set local idle_in_transaction_session_timeout = '5s'";
 
 const MAX_KEY_LENGTH = 255;
 

@@ -107,9 +107,34 @@ test("a poll that two statements have times out when both have ended", async () 
   expect(await woken).toBe(JOB);
 });
 
+test("a poll whose time has passed is reserved no more, so that overlapping reservations don't keep it", async () => {
+  const longPolls = new LongPolls();
+  const woken = longPolls.wait("ann", pollOf("a"), 5, never).untilEnded();
+  let later: unknown;
+  await longPolls.reserve("ann", async () => {
+    await sleep(50);
+    later = await longPolls.reserve("ann", async (polls) => polls);
+  });
+  expect(later).toEqual([]);
+  expect(await woken).toBe("time-out");
+});
+
+test("of many polls, those whose workers have the first ids are reserved", async () => {
+  const longPolls = new LongPolls();
+  const ids = Array.from({ length: 100 }, (_, n) => `w${String((n * 37) % 100).padStart(2, "0")}`);
+  for (const id of ids) void longPolls.wait("ann", pollOf(id), 60_000, never).untilEnded();
+  const polls = await longPolls.reserve("ann", async (reserved) => reserved);
+  expect(polls.map(({ workerId }) => workerId)).toEqual([...ids].sort().slice(0, 32));
+  longPolls.wake(ids);
+});
+
 test("if it is unknown whether an attempt has started, the polls are woken to look for it", async () => {
   const longPolls = new LongPolls();
   const woken = longPolls.wait("ann", pollOf("w"), 60_000, never).untilEnded();
-  await expect(longPolls.reserve("ann", () => Promise.reject(new Error("lost")))).rejects.toThrow();
+  const failWith = (error: Error) => longPolls.reserve("ann", () => Promise.reject(error));
+  await expect(failWith(new Error("refused"))).rejects.toThrow();
+  expect(longPolls.workerIds).toEqual(["w"]);
+  const lost = Object.assign(new Error("lost"), { code: "ECONNRESET" });
+  await expect(failWith(lost)).rejects.toThrow();
   expect(await woken).toBe("assigned");
 });

@@ -1,7 +1,8 @@
+import { isUnavailable } from "../../platform/postgres/errors";
 import { IS_LIVE } from "../accounts/keys";
 import type { Dispatch, PollingWorker } from "../jobs/dispatch";
 
-/** Why a wait ended. A `Dispatch` means that the scheduler has started an attempt for this poll. */
+/** Why a wait ended. A `Dispatch` means that an attempt has started for this poll. */
 type WaitEnd = "assigned" | "superseded" | "time-out" | "disconnected" | Dispatch;
 
 /** The fields of a waiting poll that dispatch.ts needs to start an attempt. */
@@ -18,13 +19,12 @@ export const GIVEN_POLLS = (json: string): string => `polls as materialized (
   select * from jsonb_to_recordset((select ${json}::jsonb))
     poll ("workerId" text, "pollSeq" bigint, "keyId" text, "leaseToken" text))`;
 
-/** SQL: whether the key of one of the `polls` is valid. */
+/** SQL: whether the key of a row of `polls` is valid. */
 export const HAS_LIVE_KEY = `exists (select from api_keys where key_id = "keyId" and ${IS_LIVE} offset 0)`;
 
 interface WaitingPoll {
   /**
-   * Resolves when the wait ends. The scheduler starts attempts only for polls on which this method
-   * was called.
+   * Resolves when the wait ends. Attempts start only for polls on which this method was called.
    */
   untilEnded(): Promise<WaitEnd>;
   /** Ends the wait. Does nothing if it has already ended. */
@@ -114,18 +114,18 @@ export class LongPolls {
   }
 
   /**
-   * Runs `assign` with the newest polls of a tenant, at most MAX_RESERVED. `assign` may start an
-   * attempt for any of them. These polls do not time out before `assign` has ended. If `assign`
-   * fails, it is unknown whether an attempt has started, so all these polls are woken and their
+   * Runs `assign` with polls of a tenant, at most MAX_RESERVED. `assign` may start an attempt for
+   * any of them. These polls do not time out before `assign` has ended. If the database does not
+   * answer, it is unknown whether an attempt has started, so all these polls are woken and their
    * handlers look for an attempt.
    */
   async reserve<T>(tenant: string, assign: (polls: WaitingWorker[]) => Promise<T>): Promise<T> {
-    const reserved = [...(this.assignablePolls.get(tenant) ?? [])].slice(-MAX_RESERVED);
+    const reserved = firstOf(this.assignablePolls.get(tenant) ?? []);
     for (const entry of reserved) entry.reservations += 1;
     try {
       return await assign(reserved.map(({ worker }) => worker));
     } catch (error) {
-      for (const entry of reserved) entry.end("assigned");
+      if (isUnavailable(error)) for (const entry of reserved) entry.end("assigned");
       throw error;
     } finally {
       for (const entry of reserved) {
@@ -163,4 +163,23 @@ export class LongPolls {
     polls?.delete(entry);
     if (polls?.size === 0) this.assignablePolls.delete(entry.tenant);
   }
+}
+
+/**
+ * The polls whose workers have the first ids, because a job gets the first of equal workers. Leaves
+ * out polls that are about to time out: otherwise overlapping reservations could keep a poll for
+ * ever.
+ */
+function firstOf(polls: Iterable<Entry>): Entry[] {
+  const first: Entry[] = [];
+  for (const entry of polls) {
+    if (entry.hasTimedOut) continue;
+    const last = first.at(-1);
+    const isFull = first.length === MAX_RESERVED;
+    if (isFull && last && last.worker.workerId < entry.worker.workerId) continue;
+    if (isFull) first.pop();
+    const at = first.findIndex(({ worker }) => worker.workerId > entry.worker.workerId);
+    first.splice(at === -1 ? first.length : at, 0, entry);
+  }
+  return first;
 }

@@ -22,7 +22,9 @@ const ifItStarts = (value: string): string => `case when w.worker_id is not null
  *    it, if its latest poll is not among `polls`, or if the poll's key is not valid. All other
  *    transactions lock the job and the attempt before the worker. This one can't cause a deadlock,
  *    because no other transaction can see the job and the attempt yet.
- * 3. `event`: if the job starts, adds the events `pending` and `assigned`, because the trigger of
+ * 3. `job`, `attempt`: `now()` is the begin of the transaction, which may have waited for an
+ *    Idempotency-Key for up to 2 s. Recording a step of the clock relies on it.
+ * 4. `event`: if the job starts, adds the events `pending` and `assigned`, because the trigger of
  *    `jobs` then adds only the event `running`.
  */
 function insertion(given: Parameters, job: UnpricedJob, polls: WaitingWorker[]): string {

@@ -52,13 +52,13 @@ async function deliver(ctx: Context, entry: JobEntry): Promise<Delivery> {
   // delivery repeated, until the workflow writes the bill.
   const accepted = (hasFailed: boolean): Delivery => (hasFailed ? "accepted" : "delivered");
   // A workflow that this call started needs no delivery: it reads the first attempt, which has
-  // ended, before it waits.
-  if (started) return accepted(entry.jobHasFailed);
+  // ended, before it waits. A cancel changes `tries`, and may have failed the job just now.
+  if (started && entry.tries === 0) return accepted(entry.jobHasFailed);
   const state = await findAttemptState(ctx.pool, jobId, attempt);
   const end = state && attemptEndOf(state);
   if (!end) return "delivered";
   const hasFailed = state.job_status === "failed";
-  if (await deliverOutcome(ctx, jobId, attempt, end)) return accepted(hasFailed);
+  if (started || (await deliverOutcome(ctx, jobId, attempt, end))) return accepted(hasFailed);
   // The workflow does not wait for the attempt yet, no longer waits for it, or is missing. Compare
   // the workflow with Postgres to find out which, and to repair it.
   if (await reconcileWorkflow(ctx, jobId)) return "delivered";

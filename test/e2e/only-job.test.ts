@@ -179,7 +179,8 @@ test("if the answer to the statement is lost, the poll is woken and gets the att
     query: {
       value: async (query: pg.QueryConfig) => {
         const answer = await ctx.pool.query(query);
-        if (query.text.includes("own_worker as")) throw new Error("connection lost");
+        if (query.text.includes("own_worker as"))
+          throw Object.assign(new Error("connection lost"), { code: "ECONNRESET" });
         return answer;
       },
     },

@@ -240,7 +240,7 @@ describe("polls that wait in this process", () => {
       query: {
         value: async (query: pg.QueryConfig) => {
           await pool.query(query);
-          throw new Error("connection lost");
+          throw Object.assign(new Error("connection lost"), { code: "ECONNRESET" });
         },
       },
     });
@@ -271,7 +271,7 @@ describe("polls that wait in this process", () => {
     expect(await woken).toBe("assigned");
   });
 
-  test("a job that is rolled back does not reach the poll", async () => {
+  test("a job that is rolled back does not reach the poll, which goes on waiting", async () => {
     await forge.fill([], [OWN_WORKER]);
     const poll = await pollOf(pool, "w");
     const woken = waitFor(poll);
@@ -286,7 +286,9 @@ describe("polls that wait in this process", () => {
         }),
     );
     await expect(inserting).rejects.toThrow("not now");
-    expect(await woken).toBe("assigned");
-    expect(await dispatchJob(pool, poll)).toBeUndefined();
+    expect(forge.ctx.longPolls.workerIds).toEqual(["w"]);
+    const { hasStarted } = await inserter.insert(newJobOf({ ...only, jobId: "next" }));
+    expect(hasStarted).toBe(true);
+    expect(await woken).toMatchObject({ job_id: "next" });
   });
 });

@@ -15,6 +15,16 @@ const PROGRAMS = new GoPrograms(
   ),
 );
 
+interface Options {
+  /** Folder for its configuration and log. */
+  home: string;
+  /** An empty database. */
+  databaseUrl: string;
+  say: Say;
+  /** Called when the process runs, so that the caller can end it even if the start fails. */
+  onSpawn(process: ManagedProcess): void;
+}
+
 /** Whether a Hatchet server is built, or can be built. */
 export const canHaveHatchet = (): boolean => PROGRAMS.available;
 
@@ -26,11 +36,7 @@ export class HatchetServer {
     readonly clientEnvironment: Record<string, string>,
   ) {}
 
-  /**
-   * @param home folder for its configuration and log.
-   * @param databaseUrl an empty database.
-   */
-  static async start(home: string, databaseUrl: string, say: Say): Promise<HatchetServer> {
+  static async start({ home, databaseUrl, say, onSpawn }: Options): Promise<HatchetServer> {
     // A worker's SDK rejects a server that does not say its version.
     const programs = await PROGRAMS.build(
       "Building a Hatchet server with Go (once, usually 2 minutes on 2 cores) …",
@@ -75,6 +81,7 @@ export class HatchetServer {
       cwd: home,
       logFile: join(home, "hatchet.log"),
     });
+    onSpawn(server);
     await waitFor("Hatchet", () => canConnect(grpc), { process: server });
     return new HatchetServer(server, {
       HATCHET_CLIENT_TOKEN: token.trim(),
@@ -95,8 +102,10 @@ function withoutTls(databaseUrl: string): string {
 
 function canConnect(port: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1", () => resolve(true));
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.destroy();
+      resolve(true);
+    });
     socket.on("error", () => resolve(false));
-    socket.once("connect", () => socket.destroy());
   });
 }

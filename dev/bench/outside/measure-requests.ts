@@ -1,10 +1,11 @@
+import { ApiClient } from "../../api-client";
 import type { HttpCall } from "./http-connection";
 import { LIST_OF_20 } from "./measure-latency";
 import { completeJobs, insertPeerJobs } from "./prepared-jobs";
 import { interleave } from "./rounds";
 import { type Row, resultRow } from "./rows";
 import type { Scale } from "./scale";
-import type { Stage } from "./stage";
+import type { Forge, Stage } from "./stage";
 
 const CONNECTIONS = 64;
 const GPU = { util: 50, mem_used: 1, mem_total: 2 };
@@ -72,11 +73,21 @@ export async function measureReads(stage: Stage, scale: Scale): Promise<Row[]> {
       await compareRates(stage, scale, {
         described: {
           id: "P4",
-          what: "list of 20 completed jobs",
+          what: "list of 20 completed jobs, equal requests",
           unit: "/s",
           goal: { of: "forge", atLeast: 2_000 },
         },
         forge: { ...at, calls: [LIST_OF_20] },
+        peer: { ...peer, calls: [get("/jobs")] },
+      }),
+      await compareRates(stage, scale, {
+        described: {
+          id: "P4",
+          what: "the same, each request from another position",
+          unit: "/s",
+          goal: { of: "forge", atLeast: 2_000 },
+        },
+        forge: { ...at, calls: (await cursorsOf(forge)).map((after) => listAfter(after)) },
         peer: { ...peer, calls: [get("/jobs")] },
       }),
     ];
@@ -84,6 +95,24 @@ export async function measureReads(stage: Stage, scale: Scale): Promise<Row[]> {
     await forge.stop();
   }
 }
+
+/** Cursors of pages that have at least 20 jobs each. */
+async function cursorsOf({ url, userKey }: Forge): Promise<string[]> {
+  const user = new ApiClient(url, userKey);
+  const cursors: string[] = [];
+  let after = "";
+  while (cursors.length < JOBS - 20) {
+    const page = await user.get<{ next_cursor: string }>(`/api/jobs?limit=1${after}`);
+    cursors.push(page.next_cursor);
+    after = `&after=${page.next_cursor}`;
+  }
+  return cursors;
+}
+
+const listAfter = (cursor: string): HttpCall => ({
+  ...LIST_OF_20,
+  path: `${LIST_OF_20.path}&after=${cursor}`,
+});
 
 interface Target {
   url: string;

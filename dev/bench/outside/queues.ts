@@ -7,9 +7,6 @@ import type { Stage } from "./stage";
 interface Queue {
   name: string;
   url: string;
-  /** Whether it runs many times as many jobs per second as Forge. */
-  fast: boolean;
-  stop(): Promise<void>;
 }
 
 /** Queues that are libraries: they need only Postgres. */
@@ -19,25 +16,45 @@ const LIBRARIES = [
   { name: "DBOS", script: "bare-dbos.js" },
 ];
 
-export async function startQueues(stage: Stage): Promise<Queue[]> {
-  const libraries = LIBRARIES.map(async ({ name, script }) => {
-    const { address, pid } = await stage.startPeer(script, await stage.createPeerDatabase(name));
-    return { name, url: address, fast: true, stop: async () => void process.kill(pid, "SIGKILL") };
-  });
-  if (canHaveHatchet()) return await Promise.all([...libraries, startHatchet(stage)]);
-  say("Hatchet is left out: Go, which builds its server, is not installed");
-  return await Promise.all(libraries);
+/** Runs `measure` with the queues that are libraries, and stops them. */
+export async function withLibraries<T>(
+  stage: Stage,
+  measure: (queues: Queue[]) => Promise<T>,
+): Promise<T> {
+  try {
+    const started = LIBRARIES.map(async ({ name, script }) => {
+      const peer = await stage.startPeer(script, await stage.createPeerDatabase(name));
+      return { name, url: peer.address };
+    });
+    return await measure(await Promise.all(started));
+  } finally {
+    stage.stopPeers(LIBRARIES.map(({ script }) => script));
+  }
 }
 
-async function startHatchet(stage: Stage): Promise<Queue> {
+/**
+ * Runs `measure` with Hatchet, and stops it. Returns undefined if its server can't be built, which
+ * needs Go.
+ */
+export async function withHatchet<T>(
+  stage: Stage,
+  measure: (queue: Queue) => Promise<T>,
+): Promise<T | undefined> {
+  if (!canHaveHatchet()) {
+    say("Hatchet is left out: Go, which builds its server, is not installed");
+    return undefined;
+  }
   const name = "Hatchet";
+  const script = "bare-hatchet.js";
+  const home = join(stage.home, "hatchet");
   const databaseUrl = await stage.createPeerDatabase(name);
-  const server = await HatchetServer.start(join(stage.home, "hatchet"), databaseUrl, say);
-  stage.stopLater(server.process);
-  const { address, pid } = await stage.startPeer("bare-hatchet.js", "", server.clientEnvironment);
-  const stop = async (): Promise<void> => {
-    process.kill(pid, "SIGKILL");
-    await server.process.stop();
-  };
-  return { name, url: address, fast: false, stop };
+  try {
+    const onSpawn = stage.stopLater;
+    const server = await HatchetServer.start({ home, databaseUrl, say, onSpawn });
+    const peer = await stage.startPeer(script, "", server.clientEnvironment);
+    return await measure({ name, url: peer.address });
+  } finally {
+    stage.stopPeers([script]);
+    await stage.stopPeerServers();
+  }
 }

@@ -40,7 +40,7 @@ export class Stage {
   readonly generator = Generator.start();
   readonly home = mkdtempSync(join(tmpdir(), "forge-bench-"));
   private readonly servers = new Stack({ home: this.home, agents: 0, say: saySilently });
-  private readonly children: ChildProcess[] = [];
+  private readonly peers: { script: string; child: ChildProcess }[] = [];
   private readonly forges = new Set<Stack>();
   private readonly peerServers: ManagedProcess[] = [];
   private serial = 0;
@@ -152,15 +152,24 @@ export class Stage {
   }
 
   /** Makes sure that `stop` ends a peer's server. */
-  stopLater(server: ManagedProcess): void {
+  readonly stopLater = (server: ManagedProcess): void => {
     this.peerServers.push(server);
+  };
+
+  async stopPeerServers(): Promise<void> {
+    await Promise.all(this.peerServers.map((server) => server.stop()));
+  }
+
+  /** Ends the peers that run these scripts. */
+  stopPeers(scripts: string[]): void {
+    for (const { script, child } of this.peers) if (scripts.includes(script)) child.kill("SIGKILL");
   }
 
   async stop(): Promise<void> {
     this.isStopping = true;
     this.generator.stop();
-    for (const child of this.children) child.kill("SIGKILL");
-    await Promise.all(this.peerServers.map((server) => server.stop()));
+    for (const { child } of this.peers) child.kill("SIGKILL");
+    await this.stopPeerServers();
     await Promise.all([...this.forges].map((stack) => stack.stop()));
     await this.servers.stop();
     rmSync(this.home, { recursive: true, force: true });
@@ -200,7 +209,7 @@ export class Stage {
     // The peers' packages may use deprecated features of pg.
     const execArgv = ["--no-deprecation", ...forgeServerOptions()];
     const child = fork(program, [argument], { execArgv, env: { ...process.env, ...env } });
-    this.children.push(child);
+    this.peers.push({ script, child });
     const ended = once(child, "exit").then(() => {
       throw new Error(`${script} ended before it was ready`);
     });
