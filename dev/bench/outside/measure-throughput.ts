@@ -1,8 +1,8 @@
 import { CostNotes } from "./cpu";
 import { SUBMISSION } from "./jobs";
-import { withHatchet, withLibraries } from "./queues";
+import { type Queue, withHatchet, withLibraries } from "./queues";
 import { interleave, interleaveAll } from "./rounds";
-import { type Rounds, type Row, resultRow } from "./rows";
+import { type Row, resultRow } from "./rows";
 import type { Scale } from "./scale";
 import type { Forge, Stage } from "./stage";
 
@@ -19,58 +19,74 @@ const LIBRARY_FACTOR = 8;
  * job runs.
  */
 export async function measureThroughput(stage: Stage, scale: Scale): Promise<Row[]> {
-  const { generator, temporalAddress } = stage;
-  const { jobs, inFlight, workers, rounds, includesJobQueues } = scale;
   const forge = await stage.startForge();
-  const runForge = () => generator.run("runJobs", { ...forge, workers, jobs, inFlight });
-  const runQueue = async (url: string, count: number): Promise<number> => {
-    const calls = [{ ...SUBMISSION, path: "/jobs" }];
-    const load = { url, key: "", calls, connections: inFlight, count };
-    return (await generator.run("sendRequests", load)).perSecond;
-  };
-  const rowOf = (result: Required<Rounds>, what: string, more: Partial<Row> = {}): Row => {
-    const generatorShare = generator.takeMaxCpuShare();
-    return resultRow({ id: "P1", unit: "/s", what, ...more }, result, { generatorShare });
-  };
-  const compareWith = async (libraries: { name: string; url: string }[]): Promise<Row[]> => {
-    const costs = new CostNotes(stage, forge, jobs);
-    const temporal = {
-      name: "bare Temporal",
-      measure: () =>
-        costs.note("bare workflow", () =>
-          generator.run("runWorkflows", { address: temporalAddress, count: jobs, inFlight }),
-        ),
-    };
-    const queues = libraries.map(({ name, url }) => ({
-      name,
-      measure: () => runQueue(url, jobs * LIBRARY_FACTOR),
-    }));
-    const [first, ...others] = await interleaveAll(rounds, () => costs.note("job", runForge), [
-      temporal,
-      ...queues,
-    ]);
-    if (!first) throw new Error("nothing was measured");
-    const what = `jobs end to end, ${workers} workers, ${inFlight} in flight; bare one-activity workflows`;
-    const goal = { of: "ratio", atLeast: 1 } as const;
-    return [
-      rowOf(first, what, { goal, details: costs.medians() }),
-      ...others.map((each) => rowOf(each, OF_QUEUE)),
-    ];
-  };
   try {
-    if (!includesJobQueues) return await compareWith([]);
-    const rows = await withLibraries(stage, compareWith);
-    const hatchet = await withHatchet(stage, async ({ name, url }) => {
-      const peer = { name, measure: () => runQueue(url, jobs) };
-      return rowOf(await interleave(rounds, runForge, peer), OF_QUEUE);
-    });
+    const run: Run = { stage, scale, forge };
+    if (!scale.includesJobQueues) return await compareWithTemporal(run, []);
+    const rows = await withLibraries(stage, (libraries) => compareWithTemporal(run, libraries));
+    const hatchet = await withHatchet(stage, (queue) => compareWithHatchet(run, queue));
     return hatchet ? [...rows, hatchet] : rows;
   } finally {
     await forge.stop();
   }
 }
 
-const OF_QUEUE = "the same; jobs of a job queue";
+interface Run {
+  stage: Stage;
+  scale: Scale;
+  forge: Forge;
+}
+
+const DESCRIBED = { id: "P1", unit: "/s" } as const;
+const OF_QUEUE = { ...DESCRIBED, what: "the same; jobs of a job queue" };
+
+/** Compares Forge with bare workflows, and with job queues that are libraries. */
+async function compareWithTemporal(run: Run, libraries: Queue[]): Promise<Row[]> {
+  const { stage, scale, forge } = run;
+  const { generator, temporalAddress: address } = stage;
+  const { jobs, inFlight, workers, rounds } = scale;
+  const costs = new CostNotes(stage, forge, jobs);
+  const runWorkflows = () => generator.run("runWorkflows", { address, count: jobs, inFlight });
+  const temporal = {
+    name: "bare Temporal",
+    measure: () => costs.note("bare workflow", runWorkflows),
+  };
+  const queues = libraries.map(({ name, url }) => ({
+    name,
+    measure: () => runQueue(run, url, jobs * LIBRARY_FACTOR),
+  }));
+  const peers = [temporal, ...queues];
+  const results = await interleaveAll(rounds, () => costs.note("job", () => runForge(run)), peers);
+  const generatorShare = generator.takeMaxCpuShare();
+  const what = `jobs end to end, ${workers} workers, ${inFlight} in flight; bare one-activity workflows`;
+  const goal = { of: "ratio", atLeast: 1 } as const;
+  return results.map((result, n) =>
+    n === 0
+      ? resultRow({ ...DESCRIBED, what, goal }, result, {
+          generatorShare,
+          details: costs.medians(),
+        })
+      : resultRow(OF_QUEUE, result, { generatorShare }),
+  );
+}
+
+async function compareWithHatchet(run: Run, { name, url }: Queue): Promise<Row> {
+  const { scale, stage } = run;
+  const peer = { name, measure: () => runQueue(run, url, scale.jobs) };
+  const result = await interleave(scale.rounds, () => runForge(run), peer);
+  return resultRow(OF_QUEUE, result, { generatorShare: stage.generator.takeMaxCpuShare() });
+}
+
+async function runForge({ stage, scale, forge }: Run): Promise<number> {
+  const { workers, jobs, inFlight } = scale;
+  return await stage.generator.run("runJobs", { ...forge, workers, jobs, inFlight });
+}
+
+async function runQueue({ stage, scale }: Run, url: string, count: number): Promise<number> {
+  const calls = [{ ...SUBMISSION, path: "/jobs" }];
+  const load = { url, key: "", calls, connections: scale.inFlight, count };
+  return (await stage.generator.run("sendRequests", load)).perSecond;
+}
 
 /** P9: submissions accepted per second. Each round uses a new server without other jobs. */
 export async function measureBurst(stage: Stage, scale: Scale): Promise<Row[]> {

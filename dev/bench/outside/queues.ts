@@ -4,7 +4,7 @@ import { canHaveHatchet, HatchetServer } from "./hatchet-server";
 import type { Stage } from "./stage";
 
 /** A job queue or workflow engine that P1 compares Forge with. */
-interface Queue {
+export interface Queue {
   name: string;
   url: string;
 }
