@@ -32,7 +32,7 @@ export async function measureFleet(stage: Stage, scale: Scale): Promise<Row[]> {
         perSecond: PER_SECOND,
       });
       if (round === 0) continue;
-      received.push(quantile(latencies, 0.99));
+      received.push(...latencies);
     }
     return [
       resultRow(
@@ -42,7 +42,8 @@ export async function measureFleet(stage: Stage, scale: Scale): Promise<Row[]> {
           unit: "ms",
           goal: { of: "forge", atMost: 20 },
         },
-        { forge: received },
+        // The p99 of all rounds together: one round has too few jobs above it.
+        { forge: [quantile(received, 0.99)] },
         { generatorShare: generator.takeMaxCpuShare() },
       ),
       await compareCpu(stage, scale, { ...options, ...(await forge.startApiServer()) }),
