@@ -26,6 +26,7 @@ export class Coalesced<Item, Result> {
   constructor(
     private readonly work: BatchWork<Item, Result>,
     private readonly limits: Limits<Item>,
+    private readonly onIdle = (): void => undefined,
   ) {}
 
   add(item: Item): Promise<Result> {
@@ -48,6 +49,7 @@ export class Coalesced<Item, Result> {
       }
     }
     this.isBusy = false;
+    this.onIdle();
   }
 
   private takeBatch(): Waiting<Item, Result>[] {
@@ -66,7 +68,7 @@ export class Coalesced<Item, Result> {
  * of another group.
  */
 export class CoalescedByGroup<Item, Result> {
-  /** Never shrinks. This is acceptable for a small number of groups, such as tenants. */
+  /** The groups with a running batch. */
   private readonly groups = new Map<string, Coalesced<Item, Result>>();
 
   constructor(
@@ -77,7 +79,11 @@ export class CoalescedByGroup<Item, Result> {
   add(group: string, item: Item): Promise<Result> {
     const batches =
       this.groups.get(group) ??
-      new Coalesced<Item, Result>((items) => this.work(group, items), this.limits);
+      new Coalesced<Item, Result>(
+        (items) => this.work(group, items),
+        this.limits,
+        () => this.groups.delete(group),
+      );
     this.groups.set(group, batches);
     return batches.add(item);
   }

@@ -77,7 +77,7 @@ function addRoute(app: FastifyInstance, route: Route, url: string, queues: Conne
     };
   };
   const queue = queues[route.scope === "worker" ? "worker" : "user"];
-  const shared = new SharedReads<unknown>(() => queue.isStalled);
+  const shared = route.sharesResult && new SharedReads<unknown>(() => queue.isStalled);
   app.route({
     method: route.method,
     url,
@@ -93,7 +93,7 @@ function addRoute(app: FastifyInstance, route: Route, url: string, queues: Conne
       if (route.scope === "open" || route.outsideConnectionQueue) return await route.handle(call);
       const { userId, scope } = call.principal;
       const handle = () => queue.run(userId, () => route.handle(call));
-      if (!route.sharesResult) return await handle();
+      if (!shared) return await handle();
       return await shared.get(JSON.stringify([userId, scope, call.params, call.query]), handle);
     },
   });

@@ -146,11 +146,6 @@ export class LongPolls {
     return true;
   }
 
-  /** Whether an attempt of this tenant may start for a waiting poll (`reserve`). */
-  hasAssignable(tenant: string): boolean {
-    return this.assignablePolls.has(tenant);
-  }
-
   private addAssignable(entry: Entry): void {
     const polls = this.assignablePolls.get(entry.tenant) ?? new Set();
     this.assignablePolls.set(entry.tenant, polls.add(entry));

@@ -24,31 +24,19 @@ export interface Dispatch {
   is_cancelled: boolean;
 }
 
-/** The dispatch of an attempt that has just started. */
-export const toDispatch = ({
-  job_id,
-  user_id,
-  attempt,
-  job_type,
-  payload,
-  params,
-  timeout_s,
-  output_ids,
-  deployment_id,
-  serving_token,
-  waited_s,
-}: Omit<Dispatch, "is_cancelled">): Dispatch => ({
-  job_id,
-  user_id,
-  attempt,
-  job_type,
-  payload,
-  params,
-  timeout_s,
-  output_ids,
-  deployment_id,
-  serving_token,
-  waited_s,
+/** The dispatch of an attempt that has just started, without other columns of `row`. */
+export const toDispatch = (row: Omit<Dispatch, "is_cancelled">): Dispatch => ({
+  job_id: row.job_id,
+  user_id: row.user_id,
+  attempt: row.attempt,
+  job_type: row.job_type,
+  payload: row.payload,
+  params: row.params,
+  timeout_s: row.timeout_s,
+  output_ids: row.output_ids,
+  deployment_id: row.deployment_id,
+  serving_token: row.serving_token,
+  waited_s: row.waited_s,
   is_cancelled: false,
 });
 

@@ -53,9 +53,9 @@ export class JobInserter {
   }
 
   private async insertTogether(userId: string, jobs: SerializedJob[]) {
-    const { pool, connectionQueues, longPolls } = this.ctx;
+    const { pool, connectionQueues } = this.ctx;
     const [first, ...others] = jobs;
-    if (first && others.length === 0 && longPolls.hasAssignable(userId)) {
+    if (first && others.length === 0) {
       return [
         await this.insertAndStart(
           userId,
@@ -76,7 +76,7 @@ export class JobInserter {
     } catch (error) {
       // After a lost connection or a time-out, it is unknown whether the jobs were inserted.
       const wasRefused = isDatabaseError(error) && !isUnavailable(error);
-      if (jobs.length === 1 || !wasRefused) throw error;
+      if (!wasRefused) throw error;
       // Postgres refused one of the jobs. Insert each alone, so that the others don't fail with it.
       return jobs.map(async (each) => {
         const row = (await insert([each])).get(each.job.job_id);

@@ -16,6 +16,7 @@ import { startNewJob } from "../../services/fleet/start-new-job";
 import { dispatchJob } from "../../services/jobs/dispatch";
 import { JobInserter } from "../../services/jobs/job-inserter";
 import { insertUnbudgetedJob, type UnpricedJob } from "../../services/jobs/jobs";
+import { newJob } from "../../services/jobs/new-job";
 import { matchQueue, NO_NEEDS, OWN_WORKER } from "../support/match-queue";
 import { queueJobs } from "../support/queued-jobs";
 import {
@@ -39,30 +40,26 @@ afterAll(async () => {
 });
 
 const newJobOf = (job: QueuedJob): UnpricedJob => ({
+  ...newJob(forge.ctx, {
+    type: job.jobType,
+    submission: {
+      payload: { dataset_uri: "s3://bucket/data.parquet" },
+      resources: {},
+      params: { depth: 1 },
+      tags: ["a"],
+      priority: job.priority,
+      timeout_s: 60,
+      max_attempts: 3,
+    },
+    userId: job.userId,
+    createdBy: "k",
+    requestId: "r",
+  }),
   job_id: job.jobId,
-  user_id: job.userId,
-  created_by: "k",
-  job_type: job.jobType,
-  payload: { dataset_uri: "s3://bucket/data.parquet" },
-  resources: {},
-  params: { depth: 1 },
-  tags: ["a"],
-  notes: null,
-  warnings: [],
-  priority: job.priority,
-  timeout_s: 60,
-  max_attempts: 3,
   req_gpu_count: job.gpuCount,
   req_gpu_tokens: job.gpuTokens,
   req_memory_gb: job.memoryGb,
   req_tags: job.tags,
-  request_id: "r",
-  retried_from: null,
-  pipeline_id: null,
-  pipeline_step: null,
-  pipeline_run: null,
-  reuse_key: null,
-  expected_cost_usd: null,
   requirementGroup: requirementGroupOf(job.userId, job),
   outputIds: { dataset_id: "d" },
   startAfterS: 3,

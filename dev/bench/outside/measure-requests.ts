@@ -59,6 +59,12 @@ export async function measureReads(stage: Stage, scale: Scale): Promise<Row[]> {
     const get = (path: string): HttpCall => ({ method: "GET", path });
     const at = { url: forge.url, key: forge.userKey };
     const peer = { url: expressUrl, key: "", name: "express + pg SELECT" };
+    const compareLists = (what: string, calls: HttpCall[]): Promise<Row> =>
+      compareRates(stage, scale, {
+        described: { id: "P4", what, unit: "/s", goal: { of: "forge", atLeast: 2_000 } },
+        forge: { ...at, calls },
+        peer: { ...peer, calls: [get("/jobs")] },
+      });
     return [
       await compareRates(stage, scale, {
         described: {
@@ -70,26 +76,11 @@ export async function measureReads(stage: Stage, scale: Scale): Promise<Row[]> {
         forge: { ...at, calls: ids.map((id) => get(`/api/jobs/${id}`)) },
         peer: { ...peer, calls: peerIds.map((id) => get(`/jobs/${id}`)) },
       }),
-      await compareRates(stage, scale, {
-        described: {
-          id: "P4",
-          what: "list of 20 completed jobs, equal requests",
-          unit: "/s",
-          goal: { of: "forge", atLeast: 2_000 },
-        },
-        forge: { ...at, calls: [LIST_OF_20] },
-        peer: { ...peer, calls: [get("/jobs")] },
-      }),
-      await compareRates(stage, scale, {
-        described: {
-          id: "P4",
-          what: "the same, each request from another position",
-          unit: "/s",
-          goal: { of: "forge", atLeast: 2_000 },
-        },
-        forge: { ...at, calls: (await cursorsOf(forge)).map((after) => listAfter(after)) },
-        peer: { ...peer, calls: [get("/jobs")] },
-      }),
+      await compareLists("list of 20 completed jobs, equal requests", [LIST_OF_20]),
+      await compareLists(
+        "the same, each request from another position",
+        (await cursorsOf(forge)).map(listAfter),
+      ),
     ];
   } finally {
     await forge.stop();

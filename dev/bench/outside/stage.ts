@@ -219,7 +219,7 @@ export class Stage {
   }
 }
 
-export interface Peer {
+interface Peer {
   address: string;
   pid: number;
 }
