@@ -47,45 +47,59 @@ export interface PollCost {
   addedCpuShare: number;
 }
 
-/** Opens one waiting poll per worker, and measures what the polls cost. Sends no heartbeats. */
+/**
+ * Opens one waiting poll per worker, and measures what the polls cost. Sends no heartbeats.
+ * @throws Error if a poll did not wait until the end of the measurement.
+ */
 export async function holdPolls(options: HoldOptions): Promise<PollCost> {
   const { workers, pid } = options;
   // Warm up first. Otherwise the memory of compiled code and caches would count as memory of the
   // polls.
-  const first = await openPolls(options, Math.ceil(workers / 10));
+  const first = await WaitingPolls.open(options, Math.ceil(workers / 10));
   await sleep(SETTLE_MS);
-  close(first);
+  first.close();
   await sleep(COLLECTED_MS);
   const idleShare = await cpuShare(options);
   const before = residentKib(pid);
-  const polls = await openPolls(options, workers);
+  const polls = await WaitingPolls.open(options, workers);
   try {
     await sleep(COLLECTED_MS);
     const share = await cpuShare(options);
-    return {
-      kibPerPoll: (residentKib(pid) - before) / workers,
-      addedCpuShare: share - idleShare,
-    };
+    const kibPerPoll = (residentKib(pid) - before) / workers;
+    polls.assertWaiting();
+    return { kibPerPoll, addedCpuShare: share - idleShare };
   } finally {
-    close(polls);
+    polls.close();
   }
 }
 
-/** Opens a connection per worker and sends a poll over it. Does not wait for the answers. */
-async function openPolls({ url, workerKey }: HoldOptions, workers: number) {
-  const connections: HttpConnection[] = [];
-  for (let n = 0; n < workers; n++) {
-    const connection = await HttpConnection.open(url);
-    connections.push(connection);
-    const body = { worker_id: `bench-${n}`, wait_seconds: POLL_S };
-    const poll = encode({ method: "POST", path: "/worker/next_job", body }, workerKey);
-    connection.send(poll).catch(() => undefined);
-  }
-  return connections;
-}
+class WaitingPolls {
+  private readonly connections: HttpConnection[] = [];
+  private ended = 0;
 
-function close(connections: HttpConnection[]): void {
-  for (const connection of connections) connection.close();
+  /** Opens a connection per worker and sends a poll over it. Does not wait for the answers. */
+  static async open({ url, workerKey }: HoldOptions, workers: number): Promise<WaitingPolls> {
+    const polls = new WaitingPolls();
+    for (let n = 0; n < workers; n++) {
+      const connection = await HttpConnection.open(url);
+      polls.connections.push(connection);
+      const body = { worker_id: `bench-${n}`, wait_seconds: POLL_S };
+      const poll = encode({ method: "POST", path: "/worker/next_job", body }, workerKey);
+      const countEnd = (): void => void polls.ended++;
+      connection.send(poll).then(countEnd, countEnd);
+    }
+    return polls;
+  }
+
+  /** @throws Error if the server has answered polls, or their connections are lost. */
+  assertWaiting(): void {
+    const { ended, connections } = this;
+    if (ended > 0) throw new Error(`${ended} of ${connections.length} polls no longer wait`);
+  }
+
+  close(): void {
+    for (const connection of this.connections) connection.close();
+  }
 }
 
 async function cpuShare({ pid, seconds }: HoldOptions): Promise<number> {
