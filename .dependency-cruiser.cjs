@@ -1,6 +1,7 @@
 /**
- * Checks which folders import each other. A folder imports only folders before it in this order:
+ * Checks which folders import each other. A folder imports only folders to its left in this list:
  * core, platform, services, (activities, api, agent-bridge), workflows, bin, dev, test.
+ * Folders in parentheses don't import each other. `allowed` has the exact rules.
  */
 const { server, tools } = require("./dev/source-folders.json");
 const folders = [...server, ...tools];

@@ -196,8 +196,8 @@ async function endingOf(
     return { ...base, outcome: "failed", usage, error, retryable };
   }
   if (job.deployment_id !== null) {
-    // The job has placed an existing deployment again. The job makes no artifact: the deployment
-    // keeps the artifact of its first job.
+    // The job has added a placement to an existing deployment. The job makes no artifact: the
+    // deployment keeps the artifact of its first job.
     const result = { ...given.result, deployment_id: job.deployment_id };
     return { ...base, outcome: "completed", result, usage };
   }

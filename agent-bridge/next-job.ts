@@ -149,7 +149,8 @@ async function nextJob(ctx: Context, scheduler: Scheduler, poll: Poll): Promise<
   if (!offer) throw notRegistered(workerId);
   let hasWaited = false;
   let woken = offer.status !== "idle" || offer.draining;
-  // If the worker holds no attempt, skip the SQL statement that dispatches an attempt.
+  // False if, as far as this poll knows, no attempt is assigned to the worker. The SQL of
+  // `dispatch` is then skipped.
   let mayHold = offer.holds;
   for (;;) {
     const waitMs = Math.max(0, deadline - ctx.clock.nowMs());

@@ -40,7 +40,7 @@ export const receivedSchema = z
       .object({ url: z.string(), headers: z.record(z.string(), z.string()) })
       .optional()
       .describe(
-        "faster than parts: PUT the whole file to this URL with these headers, then repeat the request",
+        "a faster way than sending parts: PUT the whole file to this URL with these headers, then send this request again",
       ),
   })
   .meta({ id: "ReceivedFile" });

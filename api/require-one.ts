@@ -7,9 +7,9 @@ export interface TenantResource {
 }
 
 /**
- * Returns the only resource with this id. Each tenant has at most one. An admin sees all tenants.
- * If several tenants have a resource with this id, the admin must select one by `selector`: the
- * query parameter `user_id`, or the resource's `storage_id` instead of its id.
+ * Returns the only resource with this id. Each tenant has at most one, but an admin sees the
+ * resources of all tenants. If several have this id, the error tells the admin how to select one,
+ * depending on `selector`: pass the query parameter `user_id`, or use the `storage_id` as the id.
  *
  * @throws 404 if there is none; 400 `ambiguous_id` with the owners if there are several.
  */

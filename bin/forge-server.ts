@@ -1,8 +1,9 @@
 #!/usr/bin/env -S node --v8-pool-size=1 --min-semi-space-size=8 --max-semi-space-size=8 --heap-growing-percent=60
-// These V8 options keep garbage collection from delaying requests on a machine with few cores. By
-// default, V8 marks live objects with four threads, which compete with the main thread for 200 ms
-// at a time. With only one thread, another core stays free for the main thread. More space for new
-// objects makes garbage collection less frequent.
+// These V8 options keep garbage collection from delaying requests on a machine with few cores.
+// Pool size: by default, V8 marks live objects with four threads, which compete with the main
+// thread for 200 ms at a time. One thread leaves the other cores to the main thread.
+// Semi-space size: more space for new objects makes garbage collection less frequent.
+// Heap growth: the space for old objects grows by 60 % before it is collected again.
 import "./private-files";
 import { renameSync, writeFileSync } from "node:fs";
 import { Command, Option } from "commander";

@@ -41,8 +41,8 @@ export async function createServer(
     start: () => attributes.start(),
     stop: () => attributes.stop(),
   });
-  // In the other roles, the fleet monitor checks the database's clock. The role "worker" has no
-  // fleet monitor, so it checks the clock in a loop of its own.
+  // The fleet monitor also checks the database's clock. The role "worker" has no fleet monitor, so
+  // it checks the clock in a separate loop.
   if (role === "worker") {
     const watch = new Loop("clock-watch", CLOCK_MS, () => ctx.clockWatch.check(), ctx);
     components.push({ name: "clock-watch", start: () => watch.start(), stop: () => watch.stop() });

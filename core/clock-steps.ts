@@ -12,12 +12,13 @@ export interface ClockReading {
 }
 
 /**
- * Only a difference above this is a clock step. Smaller differences come from the duration of a
- * reading, or from slewing (a gradual correction of the clock).
+ * Only a drift above this is a clock step. Drift is the time that the database's clock gained on
+ * `runningMs` between two readings; negative if it lost time. A smaller drift can come from the
+ * duration of a reading, or from slewing (a gradual correction of the clock).
  */
 const MIN_STEP_MS = 5_000;
 
-/** Drift below this is ignored. It comes from imprecise readings, or from slewing. */
+/** A drift below this is ignored: it does not even count towards a later step (`nextBaseline`). */
 const MIN_DRIFT_MS = 100;
 
 const stepOf = (ms: number): number => (Math.abs(ms) > MIN_STEP_MS ? Math.round(ms) : 0);
@@ -37,10 +38,10 @@ export const steadyMs = ({ databaseMs, recordedMs }: ClockReading): number =>
   databaseMs - recordedMs;
 
 /**
- * The detected step back of the clock while no process ran, in ms. 0: no step was detected.
- * Negative: the clock was set back by at least this amount. The exact amount is unknown, because
- * the length of the downtime is unknown. A step forward can't be detected: it looks like time that
- * has passed.
+ * Detects whether the clock was set back while no process ran. If it was, returns a negative number
+ * of ms, otherwise 0. The clock was set back by at least this amount. The exact amount is unknown,
+ * because the length of the downtime is unknown. A step forward can't be detected: it looks like
+ * time that has passed.
  * @param lastMs `steadyMs` of the last reading of any process.
  */
 export const stepBackSince = (lastMs: number, now: ClockReading): number =>
@@ -60,8 +61,8 @@ export const nextBaseline = (before: ClockReading, now: ClockReading): ClockRead
 /**
  * Returns the part of a clock step that no process has recorded yet, in ms. If this process saw no
  * step, returns 0, even if another process recorded one. Without this rule, two processes that
- * measure different steps (for example because one process was suspended) would undo each other's
- * records forever.
+ * measure the same step differently (for example because one of them was suspended) would undo each
+ * other's records forever.
  */
 export function unrecordedStep(before: ClockReading, now: ClockReading): number {
   if (stepBetween(before, now) === 0) return 0;

@@ -7,7 +7,8 @@ const isInCalendar = (year: number): boolean => year >= 1 && year <= 9999;
 
 /**
  * A time in a request. Converted to UTC, because Postgres rejects offsets of 16 hours or more. The
- * year must be 1 to 9999: Postgres rejects the year 0.
+ * year in UTC must be 1 to 9999. Postgres rejects the year 0. An offset can result in the year
+ * 10000, which `toISOString` writes as `+010000`.
  */
 export const givenTime = z.iso
   .datetime({ offset: true })

@@ -10,8 +10,8 @@ import { compareWorkflow } from "./compare-workflow";
 import { inParallel } from "./in-parallel";
 
 /**
- * SQL: the total interval by which the database's clock has been set back. An event may be recorded
- * with a time before that of an earlier event, but the difference is at most this interval.
+ * SQL: by how much the database's clock has been set back in total. Of two events, the second may
+ * therefore have the earlier recorded time, but the difference is at most this interval.
  */
 const SET_BACK =
   "(select coalesce(sum(-by_s), 0) * interval '1 second' from clock_steps where by_s < 0)";
@@ -21,9 +21,9 @@ const servedFor = (p: string): string =>
 
 /**
  * SQL condition: whether the database's clock may have shown the whole time range `times` twice,
- * because it was set back. If so, two placements whose recorded times overlap in this range may in
- * fact have served one after the other. Assumes that a change of the clock is recorded within a
- * minute.
+ * because it was set back. If so, two placements that are both recorded as serving in this range
+ * may have served one after the other: the second one when the clock showed these times again.
+ * Assumes that a change of the clock is recorded within a minute.
  */
 const mayBeRepeatedTimes = (times: string): string => `exists (
   select from clock_steps where by_s < 0

@@ -24,11 +24,11 @@ interface World {
 
 /**
  * Checks the invariants of docs/architecture.md. Call it when no job or pipeline is in progress,
- * except jobs that place a live deployment again.
+ * except for jobs that place a live deployment again.
  *
- * @param closed ids of jobs' workflows that an earlier call found closed with the right status.
- *   This call skips these workflows, so it misses a workflow that has wrongly run again. The call
- *   adds the ids of the other workflows that it finds closed with the right status.
+ * @param closed ids of jobs' workflows that have closed with the right status. The call skips these
+ *   workflows, and adds those that it finds to be correct. Pass the same set to the next call to
+ *   save time. That call does not notice if a skipped workflow has wrongly run again.
  * @returns one line per violation; an empty list if all invariants hold.
  */
 export async function checkInvariants(

@@ -137,9 +137,8 @@ export class Signals extends EventEmitter<SignalEvents> {
 
   private async notify(): Promise<void> {
     this.flush = undefined;
-    // NOTIFY carries at most 8,000 bytes, so send at most 50 workers. The schedulers of the other
-    // processes find the assignments of the remaining workers in their next check of all waiting
-    // polls.
+    // NOTIFY carries at most 8,000 bytes, so send at most 50 workers. In the other processes, the
+    // next sweep of the scheduler wakes the polls of the remaining workers.
     const assigned = [...this.assignedHere].slice(0, 50);
     this.assignedHere.clear();
     await this.notifyOthers({ assigned });

@@ -24,8 +24,8 @@ export const regularActivities = proxyActivities<Activities>({
 /**
  * Activities that run inside the workflow task. They have few retries, because each failure adds to
  * the history. They have no time-out for a single try (`startToCloseTimeout`). With this time-out,
- * the SDK would retry even after `scheduleToCloseTimeout` has passed, and the workflow would wait
- * three times as long.
+ * the SDK would retry even after `scheduleToCloseTimeout` has passed. The workflow would then wait
+ * for three tries of 5 s each, instead of 5 s in total.
  */
 export const localActivities = proxyLocalActivities<Activities>({
   scheduleToCloseTimeout: "5s",

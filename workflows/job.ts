@@ -89,10 +89,12 @@ const isDatabaseBehind = (error: unknown): boolean =>
   error.cause.type === DATABASE_BEHIND;
 
 /**
- * Continues as a new run of this workflow, from the database's current state. The workflow must not
- * fail here: an activity that is still running could complete the job, but the workflow would stay
- * failed. The input of the new run has no `fromStep`, so the new run never inserts the job's row.
- * If the database has lost this row, the new run fails.
+ * Called if the database has lost a change (see DATABASE_BEHIND). Continues as a new run of this
+ * workflow, from the database's current state. The workflow must not fail instead: an activity that
+ * is still running could then complete the job, although the job's workflow has failed.
+ *
+ * The input of the new run has no `fromStep`, so the new run does not insert the job's row. If the
+ * database has lost the row too, the new run fails.
  */
 async function startOver({ jobId, maxAttempts, requestId }: JobWorkflowInput): Promise<never> {
   log.warn("the database has lost a change; starting over", {

@@ -2,9 +2,12 @@ import { patched, workflowInfo } from "@temporalio/workflow";
 
 /**
  * Patches of the workflow code. Each patch takes two releases: release N contains the new code, and
- * release N+1 activates it. Executions live for weeks. So during a rollout or after a rollback,
- * release N must be able to continue executions that release N+1 started. Releases before N can't.
- * Remove a patch only after all executions that started without this patch have closed.
+ * release N+1 activates it. During a rollout or after a rollback, release N may have to continue
+ * executions that release N+1 started, so release N must contain the new code. Releases before N
+ * can't continue these executions.
+ *
+ * Executions live for weeks. Remove a patch only after all executions that started without this
+ * patch have closed.
  */
 const PATCHES = {
   /**

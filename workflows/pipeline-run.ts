@@ -95,7 +95,8 @@ export class PipelineRun {
   ): Promise<StepEnd> {
     const needed = new Map<string, StepEnd>();
     for (const name of step.needs) needed.set(name, (await ends.get(name)) ?? "skipped");
-    // The step ended in an earlier run, or in an earlier execution of this run.
+    // The step has already ended: in an earlier run of the pipeline, or in an earlier execution of
+    // the workflow that worked on this run.
     if (hasEnded(step.status)) return step.status;
     const end = mayBegin(step, (name) => needed.get(name) ?? "skipped")
       ? await this.executeStep(plan, step)

@@ -72,8 +72,8 @@ export function createDeploymentActivities(ctx: Context) {
 
 /**
  * Writes the final manifest of a stopped deployment: first the file, then the registry's row. So a
- * final manifest in the row proves that the file was written. If a final manifest with other values
- * exists, replaces it: that manifest describes an earlier stop, which the database has lost.
+ * final manifest in the row proves that the file was written. Replaces a final manifest with other
+ * values. It describes an earlier stop, which a restore of the database has undone.
  */
 async function writeStoppedManifest(
   ctx: Context,
@@ -93,7 +93,7 @@ async function writeStoppedManifest(
     await putManifestFile(ctx, folder, stopped);
     await replaceStoppedManifest(ctx.pool, deploymentId, stopped);
   }
-  // Check the file only now, after the row is written. Before that, the row had an older manifest,
-  // and another process may have written that manifest to the file.
+  // Between the two writes, another process may have read the old manifest from the row and written
+  // it to the file. So compare the file with the new row.
   await checkManifestFile(ctx, deploymentId, folder);
 }

@@ -154,7 +154,8 @@ async function step(
     if (caught instanceof ApplicationFailure) throw caught;
     const { reason } = stop.signal;
     const overflow = reason instanceof ConnectionRefused ? reason : undefined;
-    // This bootstrap was replaced by another one, or has ended: don't write the step's state.
+    // `requireWorker` has found that another bootstrap replaced this one, or that the worker is no
+    // longer bootstrapping. Don't write the step's state.
     if (stop.signal.aborted && !overflow) throw superseded();
     // The step has timed out: another try of it may be running, so don't write the step's state.
     if (activity.cancellationSignal.aborted) throw caught;

@@ -44,8 +44,8 @@ export function createAttemptActivities(ctx: Context) {
     if (ended) return ended;
     const jobEnd = jobEndOf(row.job_status, row.job_error_code);
     if (jobEnd) {
-      // The job has ended, but this attempt has not. If the job has failed, it was cancelled after
-      // an earlier attempt. Bill the earlier attempts here, because the workflow ends without
+      // The job ended before this attempt was queued. If it failed, for example because it was
+      // cancelled between two attempts, bill the earlier attempts here: the workflow ends without
       // calling `failJob`.
       if (jobEnd.status === "failed") {
         const record = await billFailedJob(ctx, input.jobId);
@@ -59,10 +59,10 @@ export function createAttemptActivities(ctx: Context) {
 
   return {
     /**
-     * First activity of a job that was submitted through the API. Returns the same as `readReport`.
-     * If the attempt has already completed, as for a short job, this activity first makes the final
-     * writes, which saves a workflow task. If the final writes fail, the workflow repeats them. A
-     * pipeline step's job does not call this activity, because its workflow inserts the job itself.
+     * First activity of `submittedJobWorkflow`, which starts after its job was inserted. Returns
+     * the same as `readReport`. The attempt of a short job may already have completed. This
+     * activity then first makes the final writes, which saves a workflow task. If the final writes
+     * fail, the workflow repeats them.
      */
     async lookAtAttempt(input: AttemptInput): Promise<AttemptReport | null> {
       const end = await finishCompleted(ctx, input).catch((error: unknown) => {
@@ -99,7 +99,7 @@ export function createAttemptActivities(ctx: Context) {
       }
       const form = ARTIFACT_FORMS[job.job_type];
       const outputIds = {
-        // A job that places an existing deployment again keeps the deployment's id.
+        // A job that adds a placement to an existing deployment uses the deployment's id.
         [form.idField]: job.deployment_id ?? newId(form.idPrefix),
       };
       const queued = await transaction(ctx.pool, async (db) => {

@@ -49,7 +49,8 @@ export function createFinalActivities(ctx: Context) {
 
 /**
  * Makes the final writes of a completed job (see `finishJob`). Returns undefined, and writes
- * nothing, if the attempt has not completed, or if the job places a deployment again.
+ * nothing, if the attempt has not completed, if the job is archived, or if the job adds a placement
+ * to an existing deployment.
  */
 export async function finishCompleted(
   ctx: Context,
@@ -66,9 +67,9 @@ export async function finishCompleted(
   const measured = await metrics.timeFinalWrite("files", measuring);
   const billing = billJob(ctx, input, facts, measured);
   const { record: bill, isNew } = await metrics.timeFinalWrite("bill", billing);
-  // If another run of this activity has written the bill, read `facts` again, so that they match
-  // that bill. If the database was restored after the first read, the attempt may have got another
-  // outcome, and the other run may have billed the new outcome.
+  // If another run of this activity has written the bill, read `facts` again. The database may have
+  // been restored after the first read, and the attempt may have ended again with another result.
+  // The bill then belongs to the new result.
   if (!isNew) facts = await read();
   if (!facts) {
     throw new Error(`the database no longer has the outcome of attempt ${attempt} of ${jobId}`);
@@ -103,9 +104,9 @@ export async function finishCompleted(
 }
 
 /**
- * Returns how the job ended. Call this if a concurrent run of the activity, an operator or a cancel
- * has ended the job. A cancel can end it only if the database has lost the attempt's result. Bills
- * a failed job, because the workflow ends without `failJob`.
+ * Returns the end of a job that something else has ended: another run of the activity, an operator,
+ * or a cancel (possible only if the database has lost the attempt's result). If the job has failed,
+ * bills it, because the workflow then ends without calling `failJob`, which usually does this.
  *
  * @throws if the job has not ended.
  */
@@ -135,9 +136,10 @@ async function finishPlacement(ctx: Context, input: AttemptInput): Promise<JobEn
   if (state?.outcome !== "completed") {
     throw databaseBehind(`the end of attempt ${attempt} of ${jobId}`);
   }
-  // A job without `deployment_id` has an artifact. Normally, `finishCompleted` finishes such a job.
-  // It could not, so the artifact's row is missing. Restarting the workflow would not restore the
-  // row. So this activity keeps failing until an operator ends the job.
+  // A job without `deployment_id` has an artifact, and `finishCompleted` should have finished the
+  // job. `finishCompleted` returned undefined, so the artifact's row is missing. Restarting the
+  // workflow would not restore the row. So this activity keeps failing until an operator ends the
+  // job.
   if (!deploymentId) throw new Error(`the row of the artifact of ${jobId} is missing`);
   const { record } = await billJob(ctx, input, await requireBillable(ctx, input));
   await putRecordFile(ctx, record);
@@ -163,8 +165,8 @@ async function measureInSlot(
 ): Promise<MeasuredOutput> {
   if (facts.measured) return facts.measured;
   const work = () => withHeartbeats((signal) => measureOutput(ctx, facts, prefix, signal));
-  // A local activity needs no measuring slot, because it ends after five seconds and holds no
-  // activity slot.
+  // A local activity needs no measuring slot: it holds no activity slot, and Temporal aborts it
+  // after five seconds (workflows/activity-proxies.ts).
   if (ActivityContext.current().info.isLocal) return await work();
   const measured = await ctx.measuringSlots.run(facts.user_id, work);
   if (!measured) throw notYet("other jobs' files are measured first");

@@ -10,8 +10,9 @@ import type { CompletionFacts } from "../../services/jobs/complete-job";
 
 /**
  * Moves an attempt's uploads from the folder of its generated artifact id (`from`) to the
- * artifact's final folder (`to`). The folders differ if the worker chose the artifact's id and no
- * other artifact used the folder of that name. Idempotent: skips files that were moved before.
+ * artifact's final folder (`to`). If the worker chose the artifact's id, that id is the name of the
+ * final folder, unless another artifact already has a folder of that name. In all other cases, the
+ * two folders are the same. Idempotent: skips files that were moved before.
  */
 export async function promoteOutput(store: ObjectStore, from: string, to: string): Promise<void> {
   if (from === to) return;

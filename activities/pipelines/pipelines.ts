@@ -153,8 +153,9 @@ async function ordersOf(
   );
   return {
     ...(pipeline && { run: pipeline.run }),
-    // Also true if the run has ended without a cancel. If the workflow task that ended the run
-    // failed afterwards, Temporal retries it, and the retry must not begin further steps.
+    // Also true if the run has ended in any other way: no further step may begin. A workflow can
+    // read this after the end, because Temporal repeats a workflow task that fails after
+    // `closePipeline`.
     cancelled: isCancelling || (pipeline !== undefined && isOver(pipeline.status)),
     decisions: Object.fromEntries(decided),
   };

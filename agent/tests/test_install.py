@@ -100,9 +100,10 @@ def test_refuses_values_that_a_unit_cannot_represent(
 
 
 def test_a_program_with_a_dollar_in_its_path_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """systemd expands variables in the program's argv[0], but not in its path.
+    """systemd uses the path in the unit file twice: as the file to execute, and as argv[0].
 
-    So neither `$` nor the escaped `$$` is right for both.
+    It expands variables only in argv[0]. So `$` gives a wrong argv[0], and the escaped `$$` gives a
+    wrong file.
     """
     monkeypatch.setattr(sys, "executable", "/opt/$HOME/bin/python")
     with pytest.raises(ConfigError, match="can't be written to a unit file"):

@@ -33,8 +33,8 @@ def test_masks_secrets_of_the_environment_even_across_split_lines(tmp_path: Path
         written = _pump(tmp_path / "b", b"x" * before + b"sk-1234567890" + b"y" * 200_000)
         assert b"sk-1234567890" not in written.replace(b"\n", b"")
         (tmp_path / "b").unlink()
-    # `pump` cuts a long line. The part after the cut is as long as the longest secret. This loop
-    # moves the secret across the position of the cut, one byte at a time.
+    # `pump` writes the beginning of a long line and keeps the end for later. The end is as long as
+    # the longest secret. This loop moves the secret across the cut, one byte at a time.
     for after in range(60):
         written = _pump(tmp_path / "c", b"x" * 70_000 + b"sk-1234567890" + b"y" * after)
         assert written.replace(b"\n", b"") == b"x" * 70_000 + b"***" + b"y" * after

@@ -90,9 +90,9 @@ def test_a_heartbeat_has_the_jobs_progress_and_metrics(slot: Slot, tmp_path: Pat
 def test_a_stop_command_does_not_stop_the_deployment_that_is_being_deployed(
     slot: Slot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A deploy job for dep_1 is running, so the command for dep_1 is about an earlier deployment.
+    """The running job deploys dep_1, and first stops an earlier deployment with the same id.
 
-    The slot ignores the command, because the deploy job itself stops the earlier deployment.
+    A stop command for dep_1 is about the earlier deployment, so the slot ignores the command.
     """
     served = _Served()
     monkeypatch.setattr(slot, "_deployments", served)

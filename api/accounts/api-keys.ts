@@ -22,7 +22,7 @@ const newKeyBody = z.strictObject({
   expires_at: givenTime
     .nullish()
     .describe(
-      "the key is invalid from then on; by default never; no later than the key that creates it",
+      "when the key expires; null: never. A key that expires can only create keys that expire no later",
     ),
   workers: z
     .int()

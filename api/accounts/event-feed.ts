@@ -52,8 +52,9 @@ export class EventFeed {
   }
 
   /**
-   * The highest event id that the feed has read. A client can resume its stream from this id,
-   * although events with lower ids may be committed later: `listEventsSince` returns them too.
+   * The highest event id that the feed has read. A client can resume its stream from this id.
+   * Events with lower ids may be committed later. So `listEventsSince` also returns the events
+   * shortly before this id.
    */
   get lastId(): number {
     return this.gaps?.lastId ?? 0;

@@ -74,8 +74,8 @@ async function* follow(
     while (!signal.aborted && !reader.hasMissed) {
       const events = await reader.next(KEEP_ALIVE_MS);
       for (const event of events) {
-        // Skip events that were sent above. The feed delivers each event only once, so its id is
-        // not needed any more.
+        // Skip an event that was sent above. Its id can be removed, because the feed delivers
+        // each event only once.
         if (!sent.delete(event.event_id)) yield asEvent(event);
       }
       if (events.length === 0 && !signal.aborted) yield KEEP_ALIVE;

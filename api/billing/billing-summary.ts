@@ -20,13 +20,15 @@ import { budgetSchema, presentBudget } from "./present-budget";
 /** How many tags and pipelines are shown, the most expensive first. */
 const MOST_SHOWN = 100;
 
+type NamedCost = readonly [name: string, usd: Decimal];
+
 const usd = z.number();
 
 const lineSchema = z.object({
   kind: z
     .enum(["jobs", "accruing", "storage"])
     .describe(
-      "`accruing`: live deployments so far; `storage`: only if the card has a storage price",
+      "`accruing`: the cost of live deployments so far; `storage`: only if the card has a storage price",
     ),
   job_type: z.enum(JOB_TYPES).nullable(),
   description: z.string(),
@@ -96,16 +98,14 @@ async function summarise(ctx: Context, db: Queryable, userId: string, period: st
   const first = `${bounds.period}-01`;
   const month = await readMonth(db, userId, bounds, card);
   const budget = await findBudgetState(ctx, db, userId, card);
-  const tags = await readMostExpensive(db, userId, first, "tag", MOST_SHOWN);
-  const pipelines = await readMostExpensive(db, userId, first, "pipeline", MOST_SHOWN);
+  const liveByTag = liveCosts(month, (share) => share.tags);
+  const liveByPipeline = liveCosts(month, ({ pipeline_id: id }) => (id === null ? [] : [id]));
   return {
     user_id: userId,
     period: bounds.period,
     ...presentMonth(month),
-    by_tag: mostExpensive(tags, month, (share) => share.tags),
-    by_pipeline: mostExpensive(pipelines, month, ({ pipeline_id: id }) =>
-      id === null ? [] : [id],
-    ),
+    by_tag: await readHighestCosts(db, userId, first, "tag", liveByTag),
+    by_pipeline: await readHighestCosts(db, userId, first, "pipeline", liveByPipeline),
     estimated_invoice: invoiceOf(month),
     budget: budget ? presentBudget(budget) : null,
     rate_card: card.name,
@@ -132,28 +132,36 @@ function presentMonth(month: Month) {
 }
 
 /** Returns costs by name: the sums of the `known` costs and the `added` amounts. */
-function addCosts(
-  known: Record<string, number>,
-  added: readonly (readonly [string, Decimal])[],
-): Record<string, number> {
+function addCosts(known: Record<string, number>, added: NamedCost[]): Record<string, number> {
   const sums = { ...known };
   for (const [name, usd] of added) sums[name] = usd.plus(sums[name] ?? 0).toNumber();
   return sums;
 }
 
 /**
- * The most expensive tags or pipelines, at most MOST_SHOWN: the costs of records plus those of live
- * deployments.
+ * The costs of live deployments, by tag or by pipeline.
+ * @param namesOf returns a deployment's tags, or its pipeline's id. Each gets the full cost.
  */
-function mostExpensive(
-  rows: { value: string; cost_usd: number }[],
+const liveCosts = (
   { accruing }: Month,
   namesOf: (share: Month["accruing"][number]) => string[],
-): Record<string, number> {
-  const added = accruing.flatMap((share) =>
-    namesOf(share).map((name) => [name, share.usd] as const),
-  );
-  const all = Object.entries(addCosts(costs(rows), added)).filter(([, usd]) => usd > 0);
+): NamedCost[] =>
+  accruing.flatMap((share) => namesOf(share).map((name): NamedCost => [name, share.usd]));
+
+/**
+ * Reads the MOST_SHOWN highest costs of a month by tag or pipeline, highest first.
+ * @param live the costs of live deployments. The totals in the database do not include them.
+ */
+async function readHighestCosts(
+  db: Queryable,
+  userId: string,
+  month: string,
+  dimension: "tag" | "pipeline",
+  live: NamedCost[],
+): Promise<Record<string, number>> {
+  const names = live.map(([name]) => name);
+  const rows = await readMostExpensive(db, userId, month, dimension, MOST_SHOWN, names);
+  const all = Object.entries(addCosts(costs(rows), live)).filter(([, usd]) => usd > 0);
   return Object.fromEntries(all.sort(([, a], [, b]) => b - a).slice(0, MOST_SHOWN));
 }
 

@@ -37,8 +37,8 @@ interface FollowedLog {
 }
 
 /**
- * Streams a job's log from a position until the attempt of this position has ended. If `only` is
- * undefined, continues with the later attempts until the job has ended.
+ * Streams a job's log, starting at `from`. If `only` is set, ends when the attempt in `from` has
+ * ended. Otherwise, continues with the later attempts until the job has ended.
  */
 export async function* followLog(
   ctx: Context,

@@ -108,10 +108,10 @@ async function countReasons(
     fronts.map(({ jobs }, at) => ({ jobs, code: reasons[at]?.code })),
     ({ code }): PendingReason["code"] | undefined => code,
   );
-  // `rows` counts all waiting jobs. `fronts` does not count jobs between two attempts, jobs of
-  // groups beyond the first MAX_GROUPS, and the few jobs that were assigned after the query for
-  // `rows`. Count the missing jobs under one code: OTHER if there may be more than MAX_GROUPS
-  // groups, else `between_attempts`.
+  // `rows` counts all waiting jobs, but `fronts` only the queued ones. The difference is the jobs
+  // between two attempts, and a few jobs that were assigned after `rows` was read. If `fronts` has
+  // MAX_GROUPS groups, it may leave out queued jobs of smaller groups too. Then count the whole
+  // difference as OTHER.
   const waiting = rows.filter(({ status }) => waitsForWorker(status));
   const missing = total(waiting) - total(fronts);
   const code = fronts.length < MAX_GROUPS ? "between_attempts" : OTHER;

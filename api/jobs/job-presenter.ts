@@ -20,8 +20,9 @@ import { JobCosts } from "../billing/job-costs";
 import { type Job, presentJob } from "./present-job";
 
 /**
- * The limits of the cached view's maximum age, in ms. The view has the fleet and the queue. Within
- * these limits, its maximum age is VIEW_FACTOR times the time spent on explaining jobs with it.
+ * Maximum age of the cached view of the fleet and the queue: VIEW_FACTOR times the time spent on
+ * explaining jobs with it, but at least `least` and at most `most`. A view that took more time is
+ * used longer, because a new view must compute its `outlooks` again.
  */
 const VIEW_MS = { least: 1_000, most: 5_000 };
 const VIEW_FACTOR = 20;

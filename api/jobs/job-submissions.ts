@@ -93,7 +93,7 @@ function retryRoute(ctx: Context, inserter: JobInserter): Route {
       return await submitJob(ctx, inserter, call, {
         type: job.job_type,
         submission: submissionOf(job),
-        // When an admin retries a job, the new job belongs to the job's tenant.
+        // An admin may retry another tenant's job. The new job belongs to that tenant too.
         userId: job.user_id,
         retriedFrom: job.job_id,
         content: job.job_id,

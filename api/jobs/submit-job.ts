@@ -27,9 +27,11 @@ interface JobRequest {
 }
 
 /**
- * Accepts a job. Once this returns, the job can be assigned and will reach a final status. The
- * route must set `outsideConnectionQueue`: the job may have to wait until a running INSERT
- * statement of its tenant ends. Then one INSERT statement inserts the tenant's waiting jobs.
+ * Accepts a job. Once this returns, the job can be assigned and will reach a final status.
+ *
+ * While an INSERT of a tenant runs, that tenant's further jobs may wait and then share the next
+ * INSERT. The route must set `outsideConnectionQueue`. Otherwise, each waiting job would occupy a
+ * slot of the queue for database connections.
  */
 export async function submitJob(
   ctx: Context,
@@ -73,7 +75,10 @@ interface Submitted {
   hasStarted?: boolean;
 }
 
-/** Thrown if the tenant has a budget, so that the transaction rolls back the idempotency key. */
+/**
+ * The fast statement of `insertOnce` inserted no job, because the tenant has a budget. Thrown, so
+ * that the transaction does not store the idempotency key.
+ */
 class HasBudget extends Error {}
 
 /**

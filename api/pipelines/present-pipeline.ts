@@ -22,7 +22,12 @@ const gate = z.object({
 
 const approval = z.object({
   approved: z.boolean().nullable().describe("null: not decided yet"),
-  by: z.string().nullable().describe("the name of the key that decided, or temporal"),
+  by: z
+    .string()
+    .nullable()
+    .describe(
+      "the name of the key that decided; `temporal` or `temporal:<name>` if the decision was sent to the workflow directly",
+    ),
   at: timestamp.nullable(),
   note: z.string().nullable(),
 });

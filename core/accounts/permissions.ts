@@ -8,8 +8,8 @@ export interface Principal {
   userId: string;
   keyId: string;
   /**
-   * If the caller creates a key or a machine, this key becomes its owner. In a session of the
-   * dashboard, this is the key that was used to sign in; otherwise `keyId`.
+   * The owner of the keys and machines that the caller creates. In a session of the dashboard, this
+   * is the key that was used to sign in. Otherwise, it is `keyId`.
    */
   ownerKeyId: string;
   keyName: string;

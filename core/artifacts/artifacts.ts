@@ -40,8 +40,8 @@ export const billingRecordKey = (userId: string, jobId: string): string =>
 export const MANIFEST_FILE = "manifest.json";
 
 /**
- * Format of the ids that Forge generates. If Forge generates an id for an attempt, the id is also
- * the name of the folder with that attempt's uploads. So no other attempt may use the id.
+ * Format of the ids that Forge generates. An attempt may use such an id only if Forge generated it
+ * for this attempt, because the id is also the name of the folder with the attempt's uploads.
  */
 export const GENERATED_ID = new RegExp(
   `^(?:${[...new Set(Object.values(ARTIFACT_FORMS).map(({ idPrefix }) => idPrefix))].join("|")})_[0-9a-hjkmnp-tv-z]{26}$`,

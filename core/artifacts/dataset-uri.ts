@@ -77,9 +77,9 @@ const ARTIFACT_FOLDERS = new Set(
 );
 
 /**
- * The artifact id in a dataset_uri. Null: the URI is in Forge's store, but jobs must not use it,
- * for example because it names a log or a bill. Undefined: the URI is not in Forge's store, or it
- * is in another folder below `artifacts/`, such as a folder of samples, which no tenant owns.
+ * The artifact id in a dataset_uri. Null: the URI names something in Forge's store that jobs must
+ * not use, such as a log or a bill. Undefined: the URI is outside of Forge's store, or in a folder
+ * that no tenant owns, such as `artifacts/samples/`.
  */
 export function artifactIdIn(uri: string, own: OwnStore): string | null | undefined {
   const key = storeKeyOf(uri, own);

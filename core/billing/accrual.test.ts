@@ -50,9 +50,9 @@ test("written and new shares add up to the bill, whichever months are written", 
         total += piece;
         return { month: month(n), days: total };
       });
-      // `lines`: months that already have a billing line before the split, with their shares.
-      // `splitByMonth` requires that the shares add up to at most the whole bill. So `closed`, the
-      // days that these shares cover, must not exceed `total`.
+      // `lines`: the billing lines that exist before the split. `closed`: the number of days that
+      // all these lines together bill. It must not exceed `total`, because `splitByMonth` requires
+      // that the lines add up to at most the bill.
       let closed = 0;
       const lines = early.map(({ n, days: more }) => {
         const before = priceOf(closed);

@@ -31,9 +31,10 @@ export const withDays = (portions: readonly Portion[], days: number): Portion[] 
 
 /**
  * Splits a deployment's bill into months. Returns the shares of the months that have no billing
- * line yet. Such a share is the bill up to the month's end, minus the amount that is already
- * allocated: all shares with a billing line, and the returned shares of earlier months. A share is
- * at least 0. All shares, with and without a line, add up to the bill exactly.
+ * line yet. Such a share is the bill up to the month's end, minus two amounts: all shares with a
+ * billing line, and the returned shares of earlier months. If the result is negative, the share is
+ * 0, and the following shares are smaller instead. So the shares with and without a line add up to
+ * the bill exactly.
  *
  * If the clock was wrong, a month's billing line may have been written before the month ended. The
  * rest of that month's cost then goes to the next month without a line.

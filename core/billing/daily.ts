@@ -40,8 +40,8 @@ export function splitByDay(deployment: DeploymentMonth): DayShare[] {
     .map(({ month: day, costUsd }) => ({ day, usd: new Decimal(costUsd) }));
   const last = shares.at(-1);
   let rest = ofMonth;
-  // `lived` is empty: by the current clock, the deployment did not exist in this month. The month's
-  // first day gets the whole share.
+  // If `lived` is empty, the deployment did not exist in this month, so the share is usually 0. If
+  // the share is more, for example because the clock was wrong, the month's first day gets it all.
   if (!last) return rest.isZero() ? [] : [{ day: month, usd: rest }];
   for (const share of shares) {
     share.usd = share === last ? rest : Decimal.min(share.usd, rest);

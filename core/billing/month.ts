@@ -50,9 +50,10 @@ export const accruedIn = (deployment: Accruing, month: string): Decimal =>
   new Decimal(unwrittenShares(deployment).find((one) => one.month === month)?.costUsd ?? 0);
 
 /**
- * The cost so far of a live deployment in later months that have no billing line yet. If `month` is
- * the current month, this is usually 0. It is more if a wrong clock caused the current month's line
- * to be written too early: `splitByMonth` then adds the remaining cost to a later month.
+ * The cost so far of a live deployment in the months after `month`, except months that already have
+ * a billing line. Usually 0 if `month` is the current month. If a wrong clock caused the current
+ * month's line to be written too early, it can be more: `splitByMonth` assigns the rest of this
+ * month's cost to a later month, although that month has not begun.
  */
 export function accruedAfter(deployment: Accruing, month: string): Decimal {
   const later = unwrittenShares(deployment).filter((one) => one.month > month);

@@ -24,20 +24,18 @@ export interface Evidence {
  */
 const PER_SECOND = { tokens: 1_000_000, rows: 1_000_000, samples: 10_000 } as const;
 
-/**
- * A bound from an attempt's duration is never lower than this. It matters only for short attempts.
- */
+/** The bounds of short attempts: a bound computed from a shorter duration is raised to this. */
 const MIN_BOUND_BY_TIME = { tokens: 1_000_000_000, rows: 10_000_000, samples: 1_000_000 } as const;
 
 /**
- * A bound from a job's size is never lower than this. It matters only for small jobs. At the
- * default prices, this much usage costs at most 30 USD.
+ * The bounds of small jobs: a bound computed from a smaller size is raised to this. At the default
+ * prices, this much usage costs at most 30 USD.
  */
 const MIN_BOUND_BY_SIZE = { tokens: 100_000_000, rows: 100_000 } as const;
 
 /**
- * The highest plausible number of tokens per row that a job writes or improves, including retries
- * and checks.
+ * The highest plausible number of tokens that a job uses to write or improve one row, including
+ * retries and checks.
  */
 const TOKENS_PER_ROW = 1_000_000;
 

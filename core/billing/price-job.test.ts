@@ -19,10 +19,7 @@ const portion = (usage: Partial<Usage>, ...gpu: string[]): Portion => ({
   gpu_tokens: gpu,
 });
 
-/**
- * The formulas and default prices of spec.md 2.5: at 0, at and around one unit, and for huge
- * amounts.
- */
+/** Formulas and default prices of spec.md 2.5: type, usage, the bill's only line, and its USD. */
 test.each<[JobType, Partial<Usage>, string, string]>([
   ["generate", {}, "generation", "0"],
   ["generate", { tokens_generated: 1 }, "generation", "0"],

@@ -44,8 +44,7 @@ test("recomputing a record finds no difference for any reported usage", () => {
         );
         const metrics = metricsOf(attempts, 0);
         const bill = priceJob(type, portionsOf({ metrics, gpu_tokens: [], attempts }), card);
-        // Convert the total to a float, as reading Postgres's NUMERIC does. At ten billion dollars,
-        // a float can't hold all six decimals.
+        // `total_cost_usd` is a float, because NUMERIC columns are read as floats.
         const record = {
           job_id: "j",
           job_type: type,

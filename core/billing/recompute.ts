@@ -39,8 +39,8 @@ function compare(where: string, kept: Numbers, computed: Numbers): string[] {
   return Object.entries(kept).flatMap(([name, value]) => {
     const expected = computed[name] ?? 0;
     if (new Decimal(value).equals(expected)) return [];
-    // A float has about 16 digits, too few for the millionths of ten billion dollars. So a stored
-    // float also matches if it equals the expected amount rounded to a float.
+    // A huge amount has more digits than a float can hold. So a stored float also matches if it
+    // equals the expected amount rounded to a float.
     if (typeof value === "number" && value === Number(expected)) return [];
     return [`${where === "" ? "" : `${where}.`}${name} is ${value}; expected ${expected}`];
   });

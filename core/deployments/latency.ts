@@ -17,8 +17,8 @@ export function addCounts(to: number[], from: readonly number[]): void {
 }
 
 /**
- * The latency in ms that a fraction of the requests did not exceed; null if there are no requests.
- * @param share the fraction, 0 to 1. With 0.5, the result is the median.
+ * A quantile of the requests' latencies, in ms; null if there are no requests.
+ * @param share the fraction of requests that were at most this slow, 0 to 1. 0.5: the median.
  */
 export function quantile(counts: readonly number[], share: number): number | null {
   const total = counts.reduce((sum, count) => sum + count, 0);

@@ -22,13 +22,13 @@ export interface HeldWorker extends Pick<Capabilities, "gpuCount" | "memoryGb"> 
 }
 
 /**
- * Ids of the ranked tenants; `*` means all tenants. The priority of a ranked tenant's job also
- * counts against other tenants' jobs. If a tenant is not ranked, its job priorities count only
- * among the tenant's own jobs.
+ * Ids of the ranked tenants; `*` means all tenants. The priorities of a ranked tenant's jobs are
+ * also compared with the priorities of other tenants' jobs. If a tenant is not ranked, its job
+ * priorities only order the tenant's own jobs.
  */
 export type RankedTenants = readonly string[];
 
-/** A job's priority compared with other tenants' jobs; 0 if the job's tenant is not ranked. */
+/** The priority that counts against other tenants' jobs: 0 if the job's tenant is not ranked. */
 export const rankOf = (
   { userId, priority }: Pick<QueuedJob, "userId" | "priority">,
   ranked: RankedTenants,

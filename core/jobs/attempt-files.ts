@@ -9,7 +9,7 @@ export const logKey = (jobId: string, attempt: number): string =>
 export const checkpointPrefix = (jobId: string, attempt: number): string =>
   `${runPrefix(jobId)}attempt-${attempt}/`;
 
-/** The folder of the files that a job's attempts share. Not needed after the job has ended. */
+/** The folder of a job's checkpoints and discarded output. Not needed after the job has ended. */
 export const runPrefix = (jobId: string): string => `runs/${jobId}/`;
 
 /**

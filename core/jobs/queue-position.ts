@@ -33,7 +33,10 @@ export interface HoldingWorker extends FleetWorker {
   serves: string | null;
 }
 
-/** Another tenant's queued jobs, compared with the rank of the job whose position is computed. */
+/**
+ * Another tenant's queued jobs. "Higher" and "equal" rank mean: compared with the job whose
+ * position is computed.
+ */
 interface Rival {
   /** The number of jobs of higher rank. All of them go first. */
   higher: number;
@@ -41,7 +44,7 @@ interface Rival {
   hasMoreHigher: boolean;
   /** The jobs of equal rank, in order. */
   equals: Job[];
-  /** If set, jobs of equal rank may exist that were not read. All of them come after this job. */
+  /** If set, `equals` may lack jobs that come after this one, because they were not read. */
   readTo: Job | undefined;
 }
 
@@ -50,9 +53,8 @@ interface Rival {
  * idle one after the other, and that no further job is submitted. Null if jobs that were not read
  * may go first.
  *
- * `heldByOwnTenant`: 0, unless another tenant holds fewer shared workers than the job's tenant, and
- * has a younger job of equal rank, which may therefore go first. Then it is the number of shared
- * workers that the job's tenant holds.
+ * `heldByOwnTenant` is the number of shared workers that the job's tenant holds, if this number can
+ * delay the job: another tenant holds fewer, and has a younger job of equal rank. Otherwise 0.
  */
 export function queuePosition(
   job: QueuedJob,
@@ -77,8 +79,11 @@ export function queuePosition(
   for (const [userId, rival] of rivalsOf(job, competing, ranked)) {
     const { higher, hasMoreHigher, equals, readTo } = rival;
     const read = readTo ? equals.filter((other) => compareOwn(other, readTo) <= 0) : equals;
-    // The other tenant goes first while it holds fewer workers than the job's tenant. If both hold
-    // equally many, the older job goes first.
+    // Among jobs of equal rank, the tenant that holds fewer workers goes first. `jobsAhead`: how
+    // many more workers this tenant holds than the other one, after this tenant's `own` earlier
+    // jobs and the other tenant's `higher` jobs have started. So the other tenant starts this many
+    // jobs of equal rank first. Then both hold equally many, and the older job goes first: `job`
+    // or `next`.
     const jobsAhead = held(job.userId) + own - held(userId) - higher;
     const before = Math.max(0, Math.min(read.length, jobsAhead));
     const next = jobsAhead >= 0 ? read[jobsAhead] : undefined;
@@ -119,7 +124,10 @@ function rivalsOf(
   return rivals;
 }
 
-/** Returns a function: how many shared workers a tenant holds that count against its next job. */
+/**
+ * Returns a function that counts the shared workers that a tenant holds. Ignores workers that are
+ * less capable than the least capable shared candidate.
+ */
 function countHeldBy(
   candidates: HoldingWorker[],
   fleet: HoldingWorker[],

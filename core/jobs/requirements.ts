@@ -130,7 +130,7 @@ export function groupWithoutAvoided(group: string): string {
   return parts.length > WITHOUT_AVOIDED ? JSON.stringify(parts.slice(0, WITHOUT_AVOIDED)) : group;
 }
 
-/** The number of parts of a requirement group's key whose `avoid` is empty. */
+/** The number of parts that a requirement group's key has if `avoid` is empty. */
 const WITHOUT_AVOIDED = 6;
 
 /** The tenant of a requirement group's jobs. */

@@ -18,7 +18,7 @@ export const DATABASE_BEHIND = "database-behind";
 /** Search attributes of a job's workflow. Set at its start, never changed. */
 export const SEARCH_ATTRIBUTES = { jobType: "ForgeJobType", userId: "ForgeUserId" } as const;
 
-/** Ids only. Payloads and results stay in Postgres: Temporal's histories and UI never show them. */
+/** Payloads and results stay in Postgres, so Temporal's histories and UI never show them. */
 export interface JobWorkflowInput {
   jobId: string;
   maxAttempts: number;
@@ -28,8 +28,8 @@ export interface JobWorkflowInput {
 }
 
 /**
- * `AttemptEnd`: how the attempt ended. `JobEnd`: the job ended without an end of this attempt, so
- * the workflow ends at once.
+ * `AttemptEnd`: how the attempt ended. `JobEnd`: the job itself has ended, and nothing is left to
+ * do. For example, it was cancelled between two attempts. The workflow then ends at once.
  */
 export type AttemptReport = AttemptEnd | JobEnd;
 

@@ -60,7 +60,7 @@ export const templateBody = z.strictObject({
   params: z
     .partialRecord(z.enum(JOB_TYPES), anyBody)
     .default({})
-    .describe("payload fields and options of each step that no earlier step provides"),
+    .describe("for each step: its options, and the payload fields that no earlier step provides"),
   skip: z.array(z.enum(JOB_TYPES)).max(16).default([]),
   sweep: z
     .array(anyBody)
@@ -121,8 +121,9 @@ export function definePipeline(
   if (has("template")) {
     const given = templateBody.parse(body);
     const { sweep, best_by: by, gates } = given;
-    // A sweep evaluates each training run. A gate on the evaluation does not fail a step here. The
-    // gate's condition becomes the filter `where`, which a run must meet to be chosen.
+    // In a sweep, each training has its own evaluation step. An evaluation that does not meet the
+    // condition of a gate does not fail. Instead, its training can't be chosen: the condition
+    // becomes the filter `where`.
     const where = sweep && gates.find(({ step }) => step === SWEEP.judged)?.condition;
     const best = { by, order: "highest" as const, ...(where === undefined ? {} : { where }) };
     const drafts = draftTemplate({ ...given, sweep, best });
@@ -147,8 +148,8 @@ function define(
   locateErrors: LocateErrors,
 ): PipelineDefinition {
   const names = drafts.map((draft) => draft.name);
-  // In a sweep, a gate's `step` may be the job type SWEEP.judged, although the steps have numbered
-  // names. Such a gate belongs to no step: its condition is already in `choose.where`.
+  // In a sweep, the steps have numbered names, but a gate may name the job type SWEEP.judged. No step
+  // has this name: the gate's condition is already in `choose.where`. So accept the name here.
   const hasSweepGate =
     template !== null && drafts.some(({ choose }) => choose?.where !== undefined);
   checkGates(gates, hasSweepGate ? [...names, SWEEP.judged] : names);

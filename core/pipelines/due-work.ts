@@ -42,8 +42,8 @@ export interface DueWork {
   /** No further step begins: the pipeline is cancelled, or a required step did not complete. */
   isStopping: boolean;
   /**
-   * The run can end: no step is running, waits for an approval, or may begin. If `isStopping`, only
-   * running steps delay the end.
+   * The run can end: no step is running. If `isStopping` is false, in addition no step waits for
+   * an approval, and no step may begin.
    */
   isOver: boolean;
 }

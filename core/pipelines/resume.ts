@@ -11,10 +11,11 @@ interface Ended extends Pick<PipelineStep, "name" | "needs" | "optional" | "choo
  * - with `from`: that step and all steps that depend on it, even completed ones;
  * - always: every step that has not completed, except optional steps that are no longer needed.
  *
- * An optional step is no longer needed if other steps depend on it, and each of those steps meets
- * one of these conditions:
- * - The step itself is no longer needed.
- * - The step can choose the result of another step, which has completed.
+ * An optional step is no longer needed if it has dependent steps, and none of them still needs it.
+ * A dependent step does not need it in these cases:
+ * - The dependent step is no longer needed itself.
+ * - The dependent step chooses one of several steps, and at least one of these has completed. With
+ *   the error code `nothing_to_choose`, it has rejected all completed ones and needs the others.
  * @param steps in topological order.
  */
 export function stepsToRepeat(steps: Ended[], from?: string): string[] {

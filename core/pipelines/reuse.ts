@@ -17,8 +17,8 @@ export const isReusable = (type: JobType): boolean =>
   declarationOf(type).completion !== "deployment";
 
 /**
- * Keys of other versions never match. Version 1, which had no number, gave some jobs on different
- * files of an artifact the same key.
+ * Part of each key since version 2, so that keys of different versions never match. In version 1,
+ * jobs that used different files of an artifact could have equal keys.
  */
 const VERSION = 2;
 
@@ -26,9 +26,9 @@ const VERSION = 2;
 const MODELS = ["model", "student_model"];
 
 /**
- * Payload fields whose value is always an artifact's id. If the artifact has no manifest,
- * `reuseKeyOf` returns null. The value of any other field may be a name instead of an id, for
- * example the name of a teacher. `reuseKeyOf` puts such a name into the key.
+ * Payload fields whose value must be the id of an artifact with a manifest. Otherwise, `reuseKeyOf`
+ * returns null. Other fields may contain a name, for example of a teacher. The name then becomes
+ * part of the key.
  */
 const INPUTS = ["dataset_id", "checkpoint_id"];
 
@@ -37,7 +37,7 @@ const INPUTS = ["dataset_id", "checkpoint_id"];
  * payload and params, with the ids of artifacts replaced by the checksums of their files. Null if
  * an input's files are unverified or unknown, e.g. in a bucket outside Forge's store.
  * @param manifestOf returns the manifest of the tenant's artifact with this id. Undefined if there
- * is none. The value may then be a name that only workers know, such as the name of a base model.
+ * is none, for example because the id is the name of a base model, which only workers know.
  */
 export function reuseKeyOf(
   type: JobType,

@@ -19,8 +19,8 @@ export const stepName = z
 export const condition = z.string().regex(/\S/, "must not be empty").max(1024);
 
 /**
- * A choice compares steps by a number. This is the path of the number, e.g. `scores.overall`. The
- * path begins with the name of a field of GateFacts.
+ * The path of the number by which steps are compared to choose the best one, e.g.
+ * `scores.overall`. Begins with the name of a field of GateFacts.
  */
 export const measurePath = z
   .string()

@@ -17,8 +17,8 @@ export const TEMPLATES = Object.fromEntries(
 ) as Record<TemplateName, JobType[]>;
 
 /**
- * The job types that a sweep runs once for each set of fields. The fields go to the `varied` type.
- * The `judged` type evaluates the result.
+ * The job types of which a sweep runs one job for each entry of the request's `sweep`. The entry
+ * overrides payload fields of the `varied` job. The `judged` job evaluates the result of that job.
  */
 export const SWEEP = { varied: sweepPart("varied"), judged: sweepPart("judged") };
 
@@ -117,9 +117,11 @@ function sourceOf(takes: ReferenceField, before: readonly JobType[]): string | u
 }
 
 /**
- * Returns the steps that replace a template's step in a sweep. For the types `varied` and `judged`:
- * one step for each set of fields. For the type `chosen`: one step, which continues with the best
- * run. For other types: the step itself.
+ * Returns the steps that replace a template's step in a sweep. They depend on the role of the
+ * step's job type in sweeps:
+ * - `varied` or `judged`: one step for each set of fields.
+ * - `chosen`: one step, which continues with the best run.
+ * - no role: the step itself.
  */
 function swept(
   single: Draft,

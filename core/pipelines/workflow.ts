@@ -63,7 +63,9 @@ export interface ApproveRequest {
 /** Result of beginning a step. */
 export type BegunStep =
   | { how: "job"; jobId: string; jobType: JobType; maxAttempts: number }
-  /** There is no job to run: the step reuses an artifact, or the step's job has already ended. */
+  /**
+   * The step is running, but has no job to wait for: it reuses an artifact, or its job has ended.
+   */
   | { how: "reused" }
   /** The step has ended, or can't begin. */
   | { how: "ended"; end: StepEnd };

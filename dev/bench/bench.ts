@@ -23,9 +23,9 @@ const UNLIMITED = { FORGE_RATE_LIMIT_PER_MINUTE: "1000000", FORGE_RATE_LIMIT_BUR
 
 /**
  * The short form is a smoke test. Few jobs on a busy machine give noisy numbers, so the limits are
- * wider. With few workers, the idle load of a process dominates, so the short form compares only the
- * CPU use that the workers add. It measures several times and uses the measurement whose ratio to
- * the bare server is the median.
+ * wider. With few workers, most of a process's CPU use is its idle load, so the short form compares
+ * only the CPU use that the workers add. It compares Forge with the bare server in several windows
+ * and reports the window with the median ratio.
  */
 const SHORT = {
   jobs: 60,

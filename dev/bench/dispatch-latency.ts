@@ -60,7 +60,10 @@ export async function measureDispatchLatency(
   return latencies;
 }
 
-/** Returns the value below which the fraction `share` (0 to 1) of the values lies. */
+/**
+ * Returns a quantile of the values: the median for `share` 0.5, the 95th percentile for 0.95. If
+ * there are no values, returns NaN.
+ */
 export function quantile(values: number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;

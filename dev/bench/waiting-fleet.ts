@@ -43,8 +43,8 @@ const SETTLE_MS = 1_000;
 const IDLE_WINDOW_MS = 2_000;
 
 /**
- * Returns the share of a core that each process uses without requests. This is the median of
- * several windows, because a new process collects the garbage of its start during one window.
+ * Returns the share of a core that each process uses without requests. In one of the windows, a new
+ * process also collects the garbage from its start. The median of all windows excludes this.
  */
 async function idleShares(pids: number[], count: number): Promise<number[]> {
   const windows: number[][] = [];

@@ -31,11 +31,13 @@ export interface WorkflowCost {
 
 /**
  * Compares the mean time of a job's workflow with that of a bare workflow with one activity. Both
- * run on the same server and worker, at most 50 at a time. Each round runs a batch of bare
- * workflows, then a batch of jobs' workflows. The jobs' attempts have already ended, as usual for
- * short jobs, so a job's workflow only reads the attempt and does the final writes. Returns the
- * round with the median ratio, because other load on the machine may affect only one of the two
- * batches.
+ * run on the same server and worker, at most 50 at a time. A job's attempt has ended before its
+ * workflow starts, as usual for short jobs. So the workflow only reads the attempt and does the
+ * final writes.
+ *
+ * Each round runs a batch of bare workflows, then a batch of jobs' workflows. Other load on the
+ * machine may slow down only one of the two batches and so distort the round's ratio. Therefore,
+ * returns the round with the median ratio.
  */
 export async function measureWorkflowCost(
   ctx: Context,

@@ -90,7 +90,7 @@ export function typeOf(schema: Schema): string {
   return union(types.map((type) => single(type, schema)));
 }
 
-/** A type for all other strings. Unlike `string`, it lets editors suggest the known values. */
+/** Allows any string in an enumeration. Unlike `string`, it lets editors suggest known values. */
 const TEXT = "(string & {})";
 
 function single(type: string, schema: Schema): string {

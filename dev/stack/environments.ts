@@ -19,8 +19,8 @@ export function serverDefaults(publicUrl: string): NodeJS.ProcessEnv {
 }
 
 /**
- * Returns the environment for agents. If the server's store is a bucket, removes the variables of
- * the store. Otherwise an agent would use them as the settings of its own bucket.
+ * Returns the environment for agents. If the server's store is a bucket, leaves out the variables
+ * of the store, because an agent would use them as the settings of its own bucket.
  */
 export function forAgents(env: NodeJS.ProcessEnv, hasBucket: boolean): NodeJS.ProcessEnv {
   if (!hasBucket) return env;

@@ -12,7 +12,7 @@ export class GoPrograms {
   private readonly source: string;
   private readonly directory: string;
 
-  /** @param packages their programs are named after the last part of the package's path. */
+  /** @param packages paths of Go packages. A program's name is the last part of its path. */
   constructor(
     name: string,
     private readonly packages: string[],

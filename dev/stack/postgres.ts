@@ -105,9 +105,10 @@ async function initialise(options: PostgresOptions, account: Account | undefined
 }
 
 /**
- * Cleans up after a server that was killed: waits for its last process to end, and removes its lock
- * file if the process named in the file has ended. Postgres itself would not start if that process
- * were a zombie (in a container without an init), because it takes a zombie for a running server.
+ * Cleans up after a server that was killed. Waits for the server's last process to end. Then
+ * removes the lock file if the process named in it has ended or is a zombie. Postgres takes a
+ * zombie for a running server and would not start. In a container without an init, an ended server
+ * can remain as a zombie.
  */
 async function clearStaleLock(dataDir: string): Promise<void> {
   const lock = join(dataDir, "postmaster.pid");

@@ -20,7 +20,8 @@ interface TemporalOptions {
 /**
  * Settings for a Temporal server that is a single process. By default, the dev server limits its
  * rates as if it served one of many shards, and splits each task queue into four partitions. In a
- * single process, both only add cost (docs/operating.md).
+ * single process, the limits only cause delays, and the partitions only cause work
+ * (docs/operating.md).
  */
 const DYNAMIC_CONFIG: Record<string, number> = {
   "history.transferProcessorMaxPollRPS": 2_000,

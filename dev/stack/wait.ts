@@ -48,16 +48,16 @@ export async function waitFor<T>(
 }
 
 /**
- * The lowest port that `freePorts` returns. All ports that it returns are above the ports on which
- * agents serve models, and below the ephemeral ports. An outgoing connection could take an
- * ephemeral port before the program listens on it.
+ * The lowest port that `freePorts` returns. Its ports are above those on which agents serve models.
+ * They are below the ephemeral ports, because an outgoing connection could take an ephemeral port
+ * before the caller's program listens on it.
  */
 const FIRST_PORT = 19_000;
 /**
- * The number of lanes into which the ports are divided. Neighbouring ports of a lane differ by
- * LANES. Each process takes its ports from one lane, so that concurrent processes seldom choose the
- * same port. The first JEST_LANES lanes are for jest's worker processes, by worker number. The
- * other lanes are for other processes, by process id.
+ * The ports are divided into this many lanes: every LANES-th port belongs to the same lane. Each
+ * process takes its ports from one lane, so that concurrent processes seldom choose the same port.
+ * The first JEST_LANES lanes are for jest's worker processes, by worker number. The other lanes are
+ * for other processes, by process id.
  */
 const LANES = 16;
 const JEST_LANES = 8;

@@ -4,8 +4,8 @@ import { type Ended, runQuietly } from "./run";
 import { emptyTally, type Tally } from "./tally";
 
 /**
- * Runs commands that pass or fail as a whole, one after the other. Prints the output of failed
- * commands.
+ * Runs commands one after the other. Each command counts as one test, which passes if the command
+ * exits with 0. Prints the output of failed commands.
  */
 export async function runChecks(
   suite: string,

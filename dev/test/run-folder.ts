@@ -46,8 +46,9 @@ export class RunFolder {
     if (!existsSync(this.path)) return;
     const killed = new Map<number, string>();
     const families = new Set([parentAndSession(process.pid).session]);
-    // The number of consecutive probes that found no process. One is not enough: during a probe, a
-    // process of the run may start in a session that is not in `families` yet.
+    // The number of consecutive probes that found no process. Two are necessary: one probe may miss
+    // a starting process in a session that is not in `families` yet. The next probe finds it by its
+    // TMPDIR.
     let quiet = 0;
     await waitFor("the processes of the run to end", () => {
       const left = processesMentioning(`${this.path}/`);
@@ -68,7 +69,8 @@ export class RunFolder {
       quiet = starting.length + left.length + ending.length === 0 ? quiet + 1 : 0;
       return quiet === 2;
     });
-    // On systems without /proc, use the processes that each stack recorded.
+    // On systems without /proc, the search above finds no processes. So also end the processes that
+    // each stack recorded.
     for (const name of namesIn(this.path)) endOrphans(join(this.path, name));
     rmSync(this.path, { recursive: true, force: true });
   }

@@ -40,8 +40,8 @@ async function run(
   args: string[],
   { env, stdio }: { env: Record<string, string>; stdio: "inherit" | "pipe" },
 ): Promise<Ended> {
-  // After `endRunning`, never resolve: the caller would report a result of a program that did not
-  // run.
+  // After `endRunning`, never resolve. Otherwise the caller would report a result of a program that
+  // did not run.
   if (isEnding) return await new Promise(() => undefined);
   const child = spawn(program, args, {
     cwd: checkoutRoot(),

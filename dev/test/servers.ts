@@ -17,10 +17,11 @@ const PASSWORD = "test";
 export const TEMPLATE = "forge_template";
 
 /**
- * Runs the servers that test files share: one Postgres server, one Temporal server, and one process
- * for each lane (a worker process of jest). The lane's process runs the forge-servers of the lane's
- * files (dev/test/server-host.ts). Each file has its own database, task queue and forge-server. A
- * file that stops, kills or freezes a server starts a server of its own (test/support/servers.ts).
+ * Runs the servers that test files share: one Postgres server, one Temporal server, and a server
+ * host (dev/test/server-host.ts) for each lane. A lane is a worker process of jest. Its server host
+ * runs the forge-servers of its test files. Each file has its own database, task queue and
+ * forge-server. A file that stops, kills or freezes a server starts a server of its own
+ * (test/support/servers.ts).
  */
 export class TestServers {
   /** Server processes by name. If a server was started again, only its latest process is kept. */

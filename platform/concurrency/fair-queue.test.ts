@@ -89,8 +89,8 @@ test("runs one item at a time, loses none, and interleaves at most one item of e
         ),
       );
       expect(order).toHaveLength(groups.length);
-      // Take two consecutive items of a group that both had to wait. Between them, every one of the
-      // other groups runs at most one item.
+      // Between two consecutive items of a group, each other group runs at most one item. Skip the
+      // very first item, because it did not have to wait.
       for (const [at, group] of order.entries()) {
         const next = order.indexOf(group, at + 1);
         if (at === 0 || next < 0) continue;

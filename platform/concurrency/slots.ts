@@ -38,7 +38,7 @@ export class Slots {
     await Promise.race(this.running);
   }
 
-  /** Waits for the tasks that are running now. Other tasks may have started in the meantime. */
+  /** Waits for the tasks that are running now, but not for tasks that start during the wait. */
   async untilRunningEnd(): Promise<void> {
     await Promise.all(this.running);
   }

@@ -21,8 +21,10 @@ interface Rate {
  */
 export class Throttle {
   /**
-   * For each group, when its last call would pass at a steady rate (GCRA's theoretical arrival
-   * time). The call passes up to `burst` intervals earlier. Ordered by last call, oldest first.
+   * For each group, the theoretical arrival time of the GCRA algorithm. Each call sets it to
+   * `everyMs` after its old value, or after now if the old value is in the past. The call passes at
+   * the new value minus `burst * everyMs`, or at once if that time is in the past. The map is
+   * ordered by the groups' last calls, oldest first.
    */
   private readonly arrivalMs = new Map<string, number>();
   private readonly waiting = new KeyedCounter();

@@ -70,8 +70,8 @@ export function readAddressPolicy(
 
 /**
  * The requirements of each job type: those that the type declares, overridden by the operator's
- * settings. If `trainNeedsGpu` is false, all declared requirements are left out. Only the job type
- * `train` declares requirements.
+ * settings. Only the job type `train` declares requirements. If `trainNeedsGpu` is false, they are
+ * left out.
  */
 export function policyOf(given: JobPolicy, trainNeedsGpu: boolean): JobPolicy {
   const byDefault = trainNeedsGpu ? DEFAULT_JOB_POLICY : {};

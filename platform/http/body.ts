@@ -16,8 +16,8 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * Parses a JSON body. Refuses valid JSON that is a mistake or can't be stored: duplicate names in
- * an object, `__proto__`, more than `maxDepth` levels, and text that Postgres can't hold (NUL, half
- * a surrogate pair). Each error names the field.
+ * an object, `__proto__`, more than `maxDepth` levels, and values that Postgres can't hold (NUL,
+ * half a surrogate pair, numbers such as 1e999). Each error names the field.
  */
 export function parseJsonBody(bytes: Buffer, maxDepth: number): unknown {
   if (bytes.length === 0) return undefined;
@@ -55,10 +55,11 @@ function countValues(bytes: Buffer): number {
 }
 
 /**
- * A cheap check: true only if the body certainly has none of the faults that parseJsonBody names.
- * A body without a backslash has no NUL and no half of a surrogate pair. The number of quotes
- * before a colon is the number of members in the text. If the parsed value has as many members, no
- * name is given twice, because JSON.parse keeps only one of several members with the same name.
+ * A cheap check: true only if the body certainly has none of the faults that `refuseFaults` finds.
+ * In valid JSON, NUL and half surrogate pairs need a backslash. To find duplicate names, compares
+ * two counts: the quotes before a colon in the text, one for each member, and the members of the
+ * parsed value. The second count is smaller if a name is given twice, because JSON.parse then keeps
+ * only one of the members.
  */
 function isPlain(text: string, value: unknown, maxDepth: number): boolean {
   if (text.includes("\\")) return false;

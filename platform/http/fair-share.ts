@@ -2,19 +2,19 @@
 const HALF_LIFE_MS = 1_000;
 const MEASURE_EVERY_MS = 20;
 /**
- * Half-life of `recentBusyShare`, the average busy share of the process. A rise of the busy share
- * takes effect at once; the average delays only a fall. Without this delay, requests of the largest
- * tenant would pass in each short pause (about 10 ms) between two requests of another tenant. They
- * would delay the other tenant's second request.
+ * Half-life of `recentBusyShare`, the average busy share of the process. `isBusy` becomes true as
+ * soon as the busy share rises, but false only when this average has also fallen. Otherwise,
+ * requests of the largest tenant would pass in each short pause (about 10 ms) between two requests
+ * of another tenant, and would delay that tenant's second request.
  */
 const BUSY_HALF_LIFE_MS = 100;
 const TICK_MS = 10;
 /**
  * Maximum of `passesPerTick`, the number of requests of the largest tenant (`isLargest`) that pass
- * per tick while the process is not busy. `passesPerTick` starts at one. Each measurement of the
- * busy share doubles `passesPerTick` if the process is not busy and `passesPerTick` made requests
- * wait; otherwise it halves `passesPerTick`. The maximum is low, because the next requests may
- * cause much more work than the last ones.
+ * per tick while the process is not busy. `passesPerTick` starts at one. With each measurement of
+ * the busy share, it doubles if the process is not busy but requests had to wait. Otherwise it
+ * halves, but not below one. The maximum is low, because the next requests may cause much more work
+ * than the last ones.
  */
 const MAX_PASSES_PER_TICK = 8;
 /**
@@ -24,8 +24,8 @@ const MAX_PASSES_PER_TICK = 8;
 const OTHERS_LOW = 20;
 /**
  * Once the process has not been busy for CALM_MS, at least this fraction (0 to 1) of each queue
- * passes per tick, so that a long queue drains faster than requests join it. Earlier, that many
- * requests would make the process busy again at once.
+ * passes per tick, so that a long queue drains faster than requests join it. Without the wait for
+ * CALM_MS, that many requests would make the process busy again at once.
  */
 const MIN_QUEUE_FRACTION_PER_TICK = 0.02;
 const CALM_MS = 500;
@@ -59,8 +59,8 @@ interface Queue {
   tenant: string;
   waiting: Waiting[];
   /**
-   * How many requests may pass before their `until`, as a fractional number. Each tick adds to this
-   * number, lets its integer part pass, and keeps the fraction (0 to 1) for the next tick.
+   * How many requests may pass early, that is, before they are overdue. Not a whole number: each
+   * tick adds an amount, lets the whole part pass, and keeps the fraction for the next tick.
    */
   passCredit: number;
   tickedMs: number;
@@ -80,8 +80,8 @@ export class FairShare {
   private isBusy = false;
   private recentBusyShare = 0;
   /**
-   * When `recentBusyShare` was last at least `busyFrom`. The average is used because a single busy
-   * measurement, for example during a garbage collection, means little.
+   * When the average `recentBusyShare` was last at least `busyFrom`. `isBusy` is not used here,
+   * because one busy measurement makes it true, for example during a garbage collection.
    */
   private lastBusyMs = 0;
   private measuredMs = 0;
@@ -92,7 +92,8 @@ export class FairShare {
    */
   private wasLimited = false;
   /**
-   * How many requests of the largest tenant passed at once in the tick that began at `passedMs`.
+   * How many requests of the largest tenant passed without waiting in the tick that began at
+   * `passedMs`.
    */
   private passedThisTick = 0;
   private passedMs = 0;
@@ -263,8 +264,9 @@ const left = (account: Account | undefined, nowMs: number): number =>
 
 /**
  * Returns a function that measures the share of the time since its last call in which the event
- * loop was busy. While the loop waits for a CPU that other processes use, it also appears busy. So
- * the result is at most twice the share of a CPU that this process used.
+ * loop was busy. The loop also appears busy while it waits for a CPU that other processes use. To
+ * correct this, the result is limited to twice the share of a CPU that this process used. The limit
+ * is not lower, because a process that gets too little CPU time for its work must count as busy.
  */
 export function busyShare(): () => number {
   let last = usage();

@@ -42,9 +42,9 @@ export function closeLingering(socket: Socket): void {
 
 /**
  * Reads and drops the rest of a body after the response, so that a kept-alive connection can serve
- * the next request. At a limit, or if the client closes the connection, destroys the body stream
- * with an error, so that a handler that still reads the body ends. Node itself destroys the stream
- * only for requests without a response.
+ * the next request. If a limit is reached or the client closes the connection before the body is
+ * complete, destroys the body stream with an error. This ends a handler that still reads the body:
+ * after the response, Node itself does not destroy the stream.
  */
 export function dropRest(raw: IncomingMessage): void {
   raw.resume();

@@ -78,8 +78,8 @@ function stopReading(socket: Socket & { parser?: { onIncoming?: unknown } }): vo
 }
 
 /**
- * Ignores a request. Also clears `upgrade`: for an upgrade, Node would remove its error listener
- * from the socket.
+ * Ignores a request. Also clears `upgrade`. Otherwise Node would treat the socket as upgraded and
+ * remove its own listeners from it, for example the one for errors.
  */
 function drop(request: IncomingMessage & { upgrade?: boolean }): number {
   request.upgrade = false;

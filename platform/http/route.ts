@@ -69,15 +69,15 @@ interface RouteSpec<Q, B> {
   throttle?: Throttle;
   /**
    * Runs the handler outside of the queue for database connections. For handlers that also wait for
-   * something else, such as a file, or a statement shared with other requests. Such a handler must
-   * itself enter the queue for its own statements.
+   * something else: a file, a stream, or a statement that serves several requests. The queue then
+   * limits only the statements that the handler passes to `connectionQueues`.
    */
   outsideConnectionQueue?: true;
   /**
-   * Shares the handler's result between equal requests with keys of the same tenant and scope: those
-   * that arrive while it runs wait for its next run. For lists that all open dashboards of a team
-   * read at the same moment. The handler may use only `principal.userId`, `principal.scope`,
-   * `params` and `query`.
+   * Shares the handler's result between equal requests with keys of the same tenant and scope. If
+   * such requests arrive during a run of the handler, they wait for its end, and then share the
+   * next run. For lists that all open dashboards of a team read at the same moment. The handler may
+   * use only `principal.userId`, `principal.scope`, `params` and `query`.
    */
   sharesResult?: true;
   /** The operation's name in the OpenAPI document and in generated SDKs. */

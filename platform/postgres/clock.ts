@@ -34,23 +34,24 @@ export async function readClockAndSteps(
 }
 
 /**
- * The longest time from a step of the clock until the step is recorded. Rows that are written in
- * between already have times of the changed clock.
+ * The longest time from a step of the clock until the step is recorded (`seen_at`). Rows that are
+ * written during this time already have times of the changed clock. So the SQL below assumes that
+ * the step happened this long before `seen_at`.
  */
 const MAX_DETECTION_DELAY = "interval '15 s'";
 
 /**
  * SQL condition: a time is more than `age` in the past. `age` is an SQL interval. If the clock was
- * set forward since that time, the step does not count. If the clock was set back, the time seems
- * less old than it is, so data are kept longer. Use this for every deletion by age: otherwise a
- * clock set forward by mistake would delete data. ClockWatch.transaction handles steps that are not
- * recorded yet.
+ * set forward after that time, the length of the step is not part of the age. If the clock was set
+ * back, the computed age is too small, so data are kept longer. Use this for every deletion by age:
+ * otherwise a clock set forward by mistake would delete data. ClockWatch.transaction handles steps
+ * that are not recorded yet.
  *
- * How it works: each recorded step starts a new segment of the timeline. A segment lasts from
- * `since` to `until`. A time in a segment is old if it is before the segment's `old_before`. If a
- * segment has old times, then all times in earlier segments are old too. So the newest segment that
- * has old times sets one limit for the whole timeline. Postgres computes this limit once per
- * statement, and can find the old rows by an index.
+ * How it works: the recorded steps divide the timeline into segments. A segment begins at `since`
+ * and ends at `until`. Its times before `old_before` are old. The newest segment with old times
+ * gives a single limit for all times: its `old_before`, or its `until` if the whole segment is old.
+ * Times in earlier segments are old too. Because there is a single limit, Postgres computes it once
+ * per statement, and can find the old rows by an index.
  */
 export const isOlder = (time: string, age: string): string =>
   `${time} < (

@@ -26,8 +26,9 @@ test("waiting requests are refused when the database does not respond", async ()
   const begun = performance.now();
   await expect(user.run("slow", async () => "late")).rejects.toBeInstanceOf(Unavailable);
   expect(performance.now() - begun).toBeLessThan(1_000);
-  // Wait until all queued requests have ended. Each request checks at an interval whether the queue
-  // is stalled. If one check comes a little too early, only the next check refuses the request.
+  // Wait for all queued requests, because they may be refused at different times. Each request
+  // checks at an interval whether the queue is stalled. If a check comes just before the stall, the
+  // request is refused at its next check.
   const refused = (await waiting).filter(({ status }) => status === "rejected");
   expect(refused).toHaveLength(50 - 6);
   expect(await user.run("other", async () => "answered")).toBe("answered");

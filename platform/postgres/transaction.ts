@@ -77,8 +77,8 @@ interface TimedQuery extends pg.QueryConfig {
 }
 
 /**
- * Adds pg's own time-out to each query. Postgres's time-out is set by the statement that begins the
- * transaction.
+ * Adds the time-out on the client's side to each query. `beginning` has set the time-out on the
+ * server's side.
  */
 function withTimeout(client: pg.PoolClient, timeoutMs: number | undefined): Queryable {
   if (timeoutMs === undefined) return client;

@@ -10,8 +10,8 @@ const HOME = /^~\/(?:\.ssh\/)?/;
 export const DEFAULT_KEY_FILE = "id_ed25519";
 
 /**
- * The directory whose keys a tenant may use: the tenant's own subdirectory of `keyDir`. An admin
- * may use all of `keyDir`. With all keys, a tenant could log in to other tenants' machines.
+ * The directory whose keys a tenant may use: the tenant's own subdirectory of `keyDir`, because the
+ * other keys give access to other tenants' machines. An admin may use all of `keyDir`.
  */
 export const keyDirOf = (keyDir: string, userId: string, isAdmin: boolean): string =>
   isAdmin ? keyDir : join(keyDir, userId);

@@ -61,7 +61,7 @@ export interface ObjectStore {
   freeBytes?(): Promise<number>;
   /** Removes the object if it exists. */
   remove(key: string): Promise<void>;
-  /** Removes every object below a prefix. The prefix must end with a whole path segment. */
+  /** Removes every object below a prefix. The prefix must end with a slash. */
   removeAll(prefix: string): Promise<void>;
   /** Lists every object below a prefix, ordered by path. */
   list(prefix: string): Promise<StoredObject[]>;

@@ -23,7 +23,7 @@ interface Target {
 /**
  * Writes an object in parts. The object appears when it is complete. At most two parts are in
  * memory: one is sent while the other fills. S3 verifies the SHA-256 of each part, unless the
- * object is joined from others (`isChecked`). A small object takes one request.
+ * object is joined from other objects (`isChecked`). A small object takes one request.
  */
 export class PartedUpload {
   private uploadId: string | undefined;
@@ -121,9 +121,9 @@ export class PartedUpload {
   }
 
   /**
-   * Whether parts are sent with a checksum that S3 verifies. False if `sizeBytes` is given, because
-   * the object is then joined from others and parts may be copied. For a copied part, some stores
-   * report the checksum of the whole source object, and later refuse that checksum.
+   * Whether parts are sent with a checksum that S3 verifies. False if the object is joined from
+   * other objects (`sizeBytes` is given), because parts may then be copied. For a copied part, some
+   * stores report the checksum of the whole source object, and later refuse that checksum.
    */
   private get isChecked(): boolean {
     return this.sizeBytes === undefined;

@@ -11,8 +11,8 @@ const DIALECT =
   "compression = 'none', strict_mode = true, hive_partitioning = false";
 
 /**
- * The header must end within this number of bytes. Every header whose names fit into a manifest is
- * shorter.
+ * The header must end within this number of bytes. This is enough for the maximum number of columns
+ * with names of maximum length (facts.ts).
  */
 const MAX_HEADER_BYTES = 4 * 1024 * 1024;
 
@@ -67,8 +67,8 @@ function headerOf(beginning: Buffer): { names: string[]; skip: number } {
 }
 
 /**
- * SQL expression: the SEEN flag for the type of a text value; 0 for null. DuckDB's regular
- * expressions (RE2) take linear time, so no value can make them slow.
+ * SQL expression: the type that a text looks like, as a flag of SEEN (seen-type.ts); 0 for null.
+ * DuckDB's regular expressions (RE2) take linear time, so no value can make them slow.
  */
 const seenIn = (sql: string): string =>
   `case when ${sql} is null then 0 ` +

@@ -16,7 +16,7 @@ export interface TableFacts {
 export const MAX_COLUMNS = 2_000;
 const MAX_NAME_LENGTH = 256;
 
-/** Says why a manifest can't name these columns; undefined if it can. */
+/** Returns why a manifest can't contain these column names, or undefined if it can. */
 export function columnProblem(names: string[]): string | undefined {
   if (names.length > MAX_COLUMNS) return `has more than ${MAX_COLUMNS} columns`;
   if (names.some((name) => name.length > MAX_NAME_LENGTH)) {

@@ -9,8 +9,8 @@ const MAX_SHOWN_BYTES = 256 * 1024;
 
 /**
  * Opens a file of JSON lines. Names and types are inferred from all rows, because later rows may
- * have fields that the first rows lack. Values are extracted by JSON pointers, for all columns of
- * a row together.
+ * have fields that the first rows lack. `from` extracts the values of all its columns with one
+ * list of JSON pointers. With one call per column, DuckDB would parse each row once per column.
  */
 export async function openJsonl(session: Session, maxRowBytes: number): Promise<Table> {
   const rows = session.read(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)

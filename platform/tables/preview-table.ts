@@ -29,7 +29,7 @@ async function preview(session: Session, table: Table): Promise<TablePreview> {
   return { num_rows: numRows, columns, ...firstRows(table, found, left) };
 }
 
-/** As many rows as fit into this many bytes of JSON. */
+/** Returns the first rows, as many as fit into `maxBytes` of JSON. */
 function firstRows({ columns }: Table, found: unknown[][], maxBytes: number) {
   const rows: TablePreview["rows"] = [];
   let left = maxBytes;

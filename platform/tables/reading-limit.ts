@@ -4,14 +4,14 @@ import { fieldsOf } from "../process-fields";
 export const TICK_MS = 100;
 
 /**
- * If the gap between two calls of `verdict` is longer than this, then this process was suspended.
- * Only this much of such a gap counts.
+ * A longer interval between two calls of `verdict` means that this process was suspended. Only this
+ * much of the interval is added to the elapsed time.
  */
 const LONGEST_GAP_MS = 5 * TICK_MS;
 
 /**
- * A reader is "starved" after this many times the time limit. The reader has a low priority, so it
- * may need longer than the limit on a busy machine.
+ * A reader is "starved" when the elapsed time reaches the time limit multiplied by this factor. The
+ * reader has a low priority, so it may need longer than the limit on a busy machine.
  */
 const STARVED_FACTOR = 4;
 
@@ -64,7 +64,7 @@ export class ReadingLimit {
 /** CPU time of a process so far, over all of its threads. */
 function cpuMs(pid: number | undefined): number {
   try {
-    // utime and stime: fields 14 and 15.
+    // utime and stime: fields 14 and 15. `fieldsOf` starts at field 3, so field 14 has index 11.
     const [user, system] = fieldsOf(pid ?? 0).slice(11, 13);
     return (Number(user) + Number(system)) * MS_PER_CPU_TICK;
   } catch {

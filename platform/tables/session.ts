@@ -4,7 +4,8 @@ import { SessionFailed } from "./interruption";
 
 const LIMITS = {
   threads: "2",
-  // Enough for the 2,048 rows that each thread holds at once, and for the JSON reader's 64 MB.
+  // Enough for the rows that the threads hold at once (2,048 per thread), and for the buffers of
+  // DuckDB's JSON reader (64 MB).
   memory_limit: "256MB",
   // Never spill to disk: a query that does not fit into memory fails.
   temp_directory: "",

@@ -23,8 +23,8 @@ export function tableFilesOf<T extends { path: string }>(files: T[]): T[] {
 
 /**
  * Maximum total time to read the files of one artifact. After this time, the remaining files are
- * skipped, and the job's bill may lack their rows. The bill is never corrected. Therefore, only the
- * time in the reader process counts toward the limit, and the time in the queue does not.
+ * skipped, and the job's bill may lack their rows permanently. A long queue must not cause this, so
+ * only the time in the reader process counts.
  */
 const MAX_MS = 60 * 60_000;
 

@@ -24,7 +24,7 @@ export interface Table {
 
 /**
  * Maximum number of columns per pass. A wide table is read in several passes, because each
- * selected value takes about ten kilobytes of memory per thread, even with few rows.
+ * expression in a SELECT takes about ten kilobytes of memory per thread, even for a few rows.
  */
 const AT_ONCE = 50;
 

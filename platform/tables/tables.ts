@@ -16,15 +16,16 @@ import { TextCache } from "./text-cache";
 import { ReadInterrupted, Unreadable } from "./unreadable";
 
 /**
- * How many consecutive reads of an artifact's files may be interrupted. At this number, the
- * interrupted file counts as unreadable, because the file itself may be the cause: for example,
- * reading it may take so much memory that the kernel kills the reader process. A job's files are
- * read again every ten seconds, so the machine has an hour to recover.
+ * Maximum number of interruptions while an artifact is measured, without progress in between (see
+ * Interruptions). At this number, the interrupted file counts as unreadable, because the file
+ * itself may be the cause: for example, reading it may take so much memory that the kernel kills
+ * the reader process. A job's files are read again every ten seconds, so the machine has an hour to
+ * recover.
  *
- * The count is kept in memory only, because a restart may repair the machine, and other servers
- * also try the files. All files of an artifact share one count. With separate counts, Forge could
- * try every bad file for an hour, one file after another. After an artifact has reached the limit,
- * its other files count as unreadable at their first interruption.
+ * The count is kept in memory only, because the file may be readable after a restart or on another
+ * server. All files of an artifact share one count. With separate counts, Forge could try every bad
+ * file for an hour, one file after another. After an artifact has reached the limit, its other
+ * files count as unreadable at their first interruption.
  */
 const MAX_INTERRUPTIONS = 360;
 /**
@@ -43,8 +44,8 @@ const IDLE_MS = 60_000;
  */
 const MAX_PREVIEWS = 8;
 /**
- * The `large` engine reads files larger than this, so that small files need not wait for them.
- * The `small` engine reads all other files, and Parquet files of any size.
+ * The `large` engine reads CSV and JSON Lines files larger than this, so that small files need not
+ * wait for them. The `small` engine reads all other files, and so Parquet files of any size.
  */
 const LARGE_BYTES = 64 * 1024 * 1024;
 /**
@@ -73,15 +74,15 @@ export interface StoredTable extends SpooledFile {
 }
 
 /**
- * Counts how often the measurement of an artifact was interrupted without progress. The measurement
- * makes progress when it reaches a new highest `place`: `times` is then reset to 0, unless `times`
- * has reached the limit.
+ * Counts the interruptions of an artifact's measurement since its last progress. Progress means
+ * that a file with a higher `place` than `measuredTo` was measured.
  */
 interface Interruptions {
+  /** Progress resets the count to 0, unless the count has reached the limit. */
   times: number;
   /**
-   * The highest `place` of the files that were measured. A file with this or a lower place is
-   * measured again if the cache has dropped its facts. This does not reset `times`.
+   * The highest `place` of the files that were measured. If the cache drops the facts of a file up
+   * to this place, the file is measured again. That is not progress.
    */
   measuredTo: number;
 }

@@ -95,8 +95,8 @@ export class AdmissionControl {
     const length = Number(request.headers["content-length"] ?? 0);
     if (stream) this.spend(request.principal, length / STREAMED_BYTES_OF_A_REQUEST);
     if (isLimited) await this.limiter.admit(userId, reply);
-    // Admins and shared workers never wait for their tenant's share: shared workers may serve other
-    // tenants.
+    // Admins and shared workers may act for any tenant, so they never wait for the share of the
+    // tenant that owns their key.
     const mayWait = isLimited || (!sharesWorkers && (fairShare || isLarge(request)));
     if (mayWait) await this.enter(request.principal, fairShare ? operationId : "");
     else this.spend(request.principal, 1);

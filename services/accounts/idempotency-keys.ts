@@ -11,8 +11,8 @@ import type { Context } from "../context";
 
 /**
  * A request waits at most 2 s for an earlier request with the same key, and then fails with
- * `request_in_flight`. If the process freezes, Postgres ends the transaction after 5 s, because it
- * may have locked a worker (start-new-job.ts).
+ * `request_in_flight`. If this process freezes during the transaction, Postgres ends the
+ * transaction after 5 s, because it may hold the lock of a worker's row (start-new-job.ts).
  */
 const BEGIN = "set local lock_timeout = '2s'; set local idle_in_transaction_session_timeout = '5s'";
 
@@ -47,9 +47,9 @@ export async function createOnce<T>(
   if (key === undefined) return { answer: await transaction(ctx.pool, create), isNew: true };
   const { userId } = principal;
   const fingerprint = fingerprintOf([request.routeOptions.config.route?.paths[0], content]);
-  // After the database's clock was set forward, a used key can look expired, and the request would
-  // run twice. With `requireKnownClock`, the transaction fails if the clock may have been set and
-  // ClockWatch has not recorded this yet.
+  // If the database's clock was set forward, a used key could look expired, and the request would
+  // run twice. `isOlder` leaves out the skipped time, but only after ClockWatch has recorded it.
+  // `requireKnownClock` makes the transaction fail until then.
   return await ctx.clockWatch.transaction(
     async (db) => {
       const first = await claimKey(db, userId, key, fingerprint).catch(inFlight);

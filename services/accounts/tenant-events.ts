@@ -53,8 +53,8 @@ export async function findLastEventId(db: Queryable): Promise<number> {
 
 /**
  * All tenants' events after `afterId`, and the events with the given `ids`, ordered by id. `ids`
- * are lower ids that the caller's earlier reads did not find, perhaps because their transactions
- * had not committed yet.
+ * are the ids below `afterId` that were missing in earlier reads: the transactions that add these
+ * events may have committed since then.
  */
 export async function readEvents(
   db: Queryable,
@@ -69,8 +69,10 @@ export async function readEvents(
 }
 
 /**
- * A resumed stream starts this many seconds before the last event that its client has received. If
- * a transaction took longer than this, the client may miss the transaction's events.
+ * A resumed stream starts this many seconds before the last event that its client has received. An
+ * id is assigned before the commit, so an event with a lower id may have been committed only after
+ * the client received that last event. If a transaction took longer than this, the client may miss
+ * the transaction's events.
  */
 const OVERLAP_S = 15;
 /** An upper bound of the number of ids assigned in OVERLAP_S. */

@@ -49,9 +49,9 @@ export async function listAbandonedUploads(
 }
 
 /**
- * Returns true if an upload has no row or its row is not registered. Locks the row, and so waits
- * until no other transaction is registering the upload. Such a transaction may still be running if
- * the caller lost its connection during the commit.
+ * Returns true if an upload has no row or its row is not registered. If the connection was lost
+ * during the commit, Postgres may still be running the transaction that registers the upload. So
+ * this function locks the row, which waits for that transaction.
  */
 export async function isUnregistered(db: Queryable, storageId: string): Promise<boolean> {
   const row = await maybeOne<{ registered_at: Date | null }>(

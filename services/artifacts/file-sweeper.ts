@@ -67,8 +67,9 @@ export class Sweeper extends LoopComponent {
 
   /**
    * Corrects the job's billing file and manifest file if they differ from the database. A process
-   * that was paused during the job's last writes may have overwritten a newer file when it resumed,
-   * and may have ended before it could correct the file.
+   * that was suspended just before it writes a file may overwrite a newer file when it resumes.
+   * Usually the same process then corrects the file. The sweeper does so if that process ended
+   * between the write and the correction.
    */
   private async checkFiles(job: SweepableJob): Promise<void> {
     await checkRecordFile(this.ctx, job);

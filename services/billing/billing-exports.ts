@@ -4,14 +4,16 @@ import { ALL_JOBS } from "../jobs/all-jobs";
 import type { DueLine } from "./usage-exporter";
 
 /**
- * Claims due lines: leases them for `leaseS` seconds, so that no lock is held while they are sent,
- * and increments their `export_tries`. `postponeLine` and `releaseLines` compare that number with
- * the row: if the line was claimed again, they do nothing. `export_asked_at` is the time of the
- * first claim whose result is not known. While this time is set, the receiver may have the line.
+ * Claims due lines: leases them for `leaseS` seconds, so that no lock is held while they are sent.
  *
- * Call it in a transaction with `requireKnownClock` (ClockWatch). If the database's clock was set
- * forward and this is not recorded yet, the returned ages are too high, and the exporter would
- * refuse lines as too old.
+ * - Each claim increments `export_tries`. If this number has changed, the line was claimed again,
+ *   and `postponeLine` and `releaseLines` do nothing.
+ * - `export_asked_at` is the time of the first claim whose result is not known. While it is set,
+ *   the receiver may have the line.
+ *
+ * Call it in a transaction with `requireKnownClock` (ClockWatch). Otherwise `age_s` may include
+ * time that the database's clock skipped when it was set forward, and the exporter may refuse a
+ * line as too old.
  */
 export async function claimLines(
   db: Queryable,
@@ -40,9 +42,9 @@ export async function claimLines(
 }
 
 /**
- * Makes lines due again that an earlier version of Forge stopped exporting because they seemed too
- * old (`export_due_at` is infinity). If the clock was set forward, that version counted the skipped
- * time as part of a line's age. So some of these lines may not be too old.
+ * Makes lines due again that an earlier version of Forge had marked as too old to export
+ * (`export_due_at` is infinity). When the clock was set forward, that version added the skipped
+ * time to a line's age. So some of these lines are younger than it computed.
  */
 export async function reopenLines(db: Queryable, limit: number) {
   return await execute(

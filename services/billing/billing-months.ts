@@ -99,8 +99,9 @@ export async function findAccruing(db: Queryable, deploymentId: string) {
 }
 
 /**
- * Records how much of a deployment's lifetime, in days, is billed in closed months. Never lowers
- * this number. From then on, the deployment's billed lifetime is at least this long.
+ * Records how many days of a deployment's lifetime are billed in closed months. Never lowers this
+ * number. The lines of closed months never change, so the deployment's billed lifetime is never
+ * less than this number (lifetime.ts), even if the clock is set back.
  */
 export async function recordClosedDays(
   db: Queryable,
@@ -123,9 +124,10 @@ export interface UnwrittenStorage {
 }
 
 /**
- * Closed months without their storage line, ordered by tenant. `open_month` in `storage_months` is
- * a tenant's first month that may lack its line. Reads at most `limit` tenants whose `open_month`
- * is closed.
+ * Closed months without their storage line, ordered by tenant. Returns at most `limit` months.
+ *
+ * No month before a tenant's `storage_months.open_month` lacks its line. So the query reads only
+ * tenants whose `open_month` has closed since that value was written, at most `limit` of them.
  *
  * @param after the last tenant of the previous page; "" for the first page.
  */
@@ -143,22 +145,29 @@ export async function listUnwrittenStorage(db: Queryable, limit: number, after =
   );
 }
 
-/** The tags, or pipelines, with the highest cost in a month. */
+/**
+ * A month's costs by tag, or by pipeline. Reads only the `limit` highest costs, and the costs of
+ * the tags or pipelines that `also` lists.
+ */
 export async function readMostExpensive(
   db: Queryable,
   userId: string,
   month: string,
   dimension: "tag" | "pipeline",
   limit: number,
+  also: string[],
 ): Promise<{ value: string; cost_usd: number }[]> {
   // The dimension is inserted as a literal, because the predicate of the index contains it.
   // Postgres would not use the index with a parameter.
   return await all<{ value: string; cost_usd: number }>(
     db,
-    `select value, cost_usd from billing_totals
-     where user_id = $1 and month = $2 and dimension = '${dimension}' and cost_usd > 0
-     order by cost_usd desc, value limit $3`,
-    [userId, month, limit],
+    `(select value, cost_usd from billing_totals
+      where user_id = $1 and month = $2 and dimension = '${dimension}' and cost_usd > 0
+      order by cost_usd desc, value limit $3)
+     union
+     select value, cost_usd from billing_totals
+     where user_id = $1 and month = $2 and dimension = '${dimension}' and value = any($4)`,
+    [userId, month, limit, also],
   );
 }
 

@@ -59,14 +59,14 @@ export interface BillableRow {
   has_unbilled_line: boolean;
   /**
    * A digest of how and when these attempts ended. A bill is written only if the digest is still
-   * the same, because a restored database may lack some of these ends.
+   * the same. It differs if the database was restored and has lost the end of an attempt.
    */
   ends_digest: string | null;
 }
 
 /**
- * SQL: whether an attempt (alias `had`) counts for the bill of job `j`. The job's last attempt is
- * `a`. An attempt counts if a worker started it, if it has ended, and if it is not later than `a`.
+ * SQL: whether attempt `had` counts for the bill of job `j`, which attempt `a` ended. It counts if
+ * a worker started it, if it has ended, and if it is not later than `a`.
  */
 const BILLED = `had.job_id = j.job_id and had.attempt <= a.attempt and had.started_at is not null
      and had.state = 'ended'`;
@@ -241,10 +241,9 @@ export async function deleteUnbilledRecord(db: Queryable, jobId: string): Promis
  * GPU hours.
  *
  * @param endsDigest the `ends_digest` of the `BillableRow` from which the hours were computed. If
- *   the ends of the attempts have changed since then, nothing is written. Null if the caller has
- *   locked the attempts, so that their ends can't change.
- * @returns whether the job now has a billing line. False if the ends have changed: a restored
- *   database may lack the end of an attempt.
+ *   the digest has changed since then, nothing is written. Null if the caller has locked the job's
+ *   last attempt: then the digest can't change.
+ * @returns whether the job now has a billing line. False if it had none and the digest has changed.
  */
 export async function insertUnbilledLine(
   db: Queryable,

@@ -40,15 +40,17 @@ export async function setBudget(
 }
 
 /**
- * Expected cost of a tenant's unfinished jobs, and of jobs that a pipeline is about to insert. For
- * an unfinished job whose bill is already written, uses the bill's amount: the month's totals
- * include it only when the job completes, which may be much later if the store is full. For a job
- * submitted before the budget existed, uses the median cost of the tenant's last 50 completed jobs
- * of its type.
+ * Expected cost of a tenant's unfinished jobs, and of jobs that a pipeline is about to insert.
+ * - A job may be unfinished although its bill is already written, for example while the object
+ *   store is full. The sum includes the bill's amount, because the month's totals include it only
+ *   after the job has completed.
+ * - For a job submitted before the budget existed, uses the median cost of the tenant's last 50
+ *   completed jobs of its type.
  *
- * @param billed the attempt outcomes that are billed when a job fails. The sum includes jobs that
- *   failed within the last day, had an attempt with such an outcome, and have no billing line yet.
- *   Their workflows can't write the line while Temporal is down.
+ * @param billed the attempt outcomes that are billed even if the job fails. The sum also includes
+ *   the expected cost of failed jobs with such an attempt until their billing line is written, but
+ *   for at most one day after the failure. The line may be late: a job's workflow writes it, and
+ *   can't do so while Temporal is down.
  */
 export async function sumExpected(
   db: Queryable,

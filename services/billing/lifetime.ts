@@ -1,6 +1,6 @@
 /**
- * A month closes this long after its end. A cost that is recorded later is billed to the month that
- * is then open.
+ * A month closes this long after its end. If a cost is recorded after its month has closed, it is
+ * billed to the first month that is still open.
  */
 export const CLOSED_AFTER = "interval '1 hour'";
 
@@ -33,8 +33,9 @@ export const DAYS_OF_RECORD = `(select ${LIFETIME_DAYS} from deployments d where
 
 /**
  * SQL: when deployment `d` began, computed as its end minus its lifetime. The end is when the stop
- * was requested, or `now()` if no stop was requested. The result differs from `active_at` if the
- * clock was set after `active_at`, or if the stop waited for the deployment's lock.
+ * was requested, or `now()` if no stop was requested. The result can differ from `active_at`,
+ * because the lifetime excludes clock steps and the time for which the stop waited for the
+ * deployment's lock (see `markStopping`).
  */
 export const BEGAN = `(${UNTIL} - greatest(0, ${LIFETIME_S}) * interval '1 second')`;
 

@@ -48,7 +48,10 @@ interface Lane {
 export class LineTopic implements Topic<Lane, never> {
   readonly name = "billing-export";
   readonly concurrency = 8;
-  /** Deliveries of the same lane must not overlap, and two claims may return lines of one lane. */
+  /**
+   * The courier must not claim during a delivery: two claims may return lines of the same lane, and
+   * deliveries of the same lane must not overlap.
+   */
   readonly claimsWhenIdle = true;
   readonly sweepMs: number;
   readonly pauseMs: number;

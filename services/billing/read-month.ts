@@ -31,9 +31,10 @@ export interface Month {
   /** Live deployments, each with its cost in this month that has no billing line yet. */
   accruing: AccruingShare[];
   /**
-   * Cost that live deployments have accrued after this month and that has no billing line yet. For
-   * the current month, this is 0 unless a wrong clock caused this month's lines to be written too
-   * early.
+   * Cost of live deployments in later months that has no billing line yet. If this month is the
+   * current one, this is usually 0, because no later month has begun. It is more if a wrong clock
+   * caused a deployment's line for this month to be written too early. Then `splitByMonth` adds the
+   * rest of this month's cost to a later month.
    */
   accruingLaterUsd: Decimal;
   /** Cost that live deployments will add until the month's end. */

@@ -34,10 +34,13 @@ const PAGE = 200;
 
 /**
  * Advances the `open_month` of one page of tenants to the first month that may still lack its
- * storage line. Usually a trigger (migration 0048) advances `open_month` by one month when the line
- * of that month is inserted. But the trigger stops at a month in which storage had no price, and at
- * a month whose line was inserted before the line of an earlier month. Never advances past a month
- * that seems over only because the clock was set forward (see IS_CLOSED).
+ * storage line. Never advances past a month that seems over only because the clock was set forward
+ * (see IS_CLOSED).
+ *
+ * A trigger (migration 0048) also advances `open_month`, by one month, when the line of exactly
+ * that month is inserted. So the trigger can't pass two kinds of months:
+ * - Months in which storage had no price: no line is inserted for them.
+ * - Months whose line was inserted while `open_month` was still an earlier month.
  *
  * @param after the last tenant of the previous page; "" for the first page.
  * @returns `after` of the next page; "" after the last one.

@@ -29,9 +29,10 @@ import { PRECISE_MS, recordStep } from "./record-step";
 import { waitForOpenTransactions } from "./wait-for-open-transactions";
 
 /**
- * Before a process records a step, it waits up to this long for open transactions to end. This is
- * more than the default timeout of a statement. If a transaction takes longer, for example in a
- * frozen process, recording the step does not move the times that the transaction writes.
+ * Before a process records a clock step (see ClockWatch), it waits up to this long for open
+ * transactions to end. This is more than the default timeout of a statement. If a transaction takes
+ * longer, for example in a frozen process, recording the step does not move the times that the
+ * transaction writes.
  */
 const MAX_TRANSACTION_MS = 5_000;
 /** Idle timeout of the recording transaction between two statements. */
@@ -72,8 +73,9 @@ interface ClockTransactionOptions extends Pick<TransactionOptions, "begin"> {
  * machine's monotonic time. The first process that sees a step records it.
  *
  * Limits:
- * - If the clock is set while all processes are down, the next process to start sees only whether
- *   the clock is behind the last check of any process.
+ * - If the clock is set while all processes are down, the next process detects this only if the
+ *   clock now shows an earlier time than at the last check of any process. Any other step looks
+ *   like a longer or shorter downtime.
  * - If a machine is suspended and its monotonic time stops, its processes see a step forward
  *   afterwards. They do not record this step if a process on another machine kept running and saw
  *   none.
@@ -270,9 +272,9 @@ export class ClockWatch {
   }
 
   /**
-   * Whether a step forward that this process sees is false, because the process was suspended and
-   * the clock was not set. True if another process saw no step and read a time from the clock that
-   * a real step would have skipped.
+   * Whether the step forward that this process sees is only its own suspension. True if another
+   * process saw no step, and read a time that lies within the supposed step: a clock that was set
+   * forward would never have shown that time.
    */
   private async wasSuspended(
     db: Queryable,

@@ -7,15 +7,15 @@ import { execute, type Queryable } from "../../platform/postgres/pool";
 export const PRECISE_MS = 2_000;
 
 /**
- * SQL, for a step forward: a stored time that is not later than this value was written before the
- * step. The value is what the clock showed when the step was noticed, minus the step, plus
- * PRECISE_MS.
+ * SQL, for a clock that was set forward: the latest time that may have been stored before the step.
+ * This is the clock's time when the step was noticed, minus the step's length. PRECISE_MS is added
+ * because the length is not exact.
  */
 const BEFORE_FORWARD = `clock_timestamp() - step.noticed - step.by + interval '${PRECISE_MS} ms'`;
 
 /**
- * The tables with times to move, and their keys. All transactions lock rows in this order of
- * tables, and within a table by key.
+ * The tables whose stored times are shifted by a clock step, each with its key columns. All
+ * transactions lock rows in this order of tables, and within a table by key.
  */
 const KEYS = {
   jobs: ["job_id"],
@@ -54,9 +54,9 @@ const UNEXPORTED = "exported_at is null and cost_usd > 0";
 
 /**
  * Columns that contain the start or the end of a wait. After a step back, a wait would take too
- * long, so all times that are now in the future move. After a step forward, a wait ends too early,
- * which is harmless for most columns. Only the columns marked "moves" then move. Without this move,
- * Forge would end a placement, or give up an export, too early.
+ * long, so each time that now lies in the future is shifted by the step. After a step forward, a
+ * wait ends too early, which is harmless for most columns. So only the columns marked "moves" are
+ * shifted. Otherwise, Forge would end a placement, or give up an export, too early.
  *
  * Every column that SQL compares with the clock is in this list, or record-step.test.ts says why
  * not. A condition must not select a set of rows that grows without bound: transactions that need
@@ -89,10 +89,12 @@ interface Move {
 }
 
 /**
- * Returns the times that move when a step is recorded. A step back makes the clock show some times
- * twice, all of them within the last `gap` seconds. If an attempt started at such a time, it is
- * unknown whether it started before the step. The attempt then keeps its times: its deadline may be
- * too late, and its measured time too short.
+ * Returns the times that move when a step is recorded.
+ *
+ * After a step back, the clock shows the times of a period for a second time. All of them are
+ * within the last `gap` seconds, because the step was at most `gap` seconds ago. An attempt with
+ * such a start time may have started before or after the step. So its times don't move: its
+ * deadline may be too late, and its measured time too short.
  */
 function movesOf(isForward: boolean): Move[] {
   const began = (time: string): string =>

@@ -68,8 +68,9 @@ export async function listRequests(
 }
 
 /**
- * Rows are deleted after a day. A deployment has one row per minute of the day. A request in the
- * same minute of a later day overwrites the row. If there is none, the row must be deleted.
+ * A deployment has one row per minute of the day. A request in the same minute of a later day
+ * overwrites the row. Without such a request, the old row would stay, so rows are deleted after a
+ * day.
  */
 const RETENTION = { table: "deployment_requests", time: "at", age: "interval '1 day'" };
 

@@ -18,8 +18,9 @@ export interface PlacementReport {
 const EARLY_END = "interval '5 minutes'";
 
 /**
- * A heartbeat that arrives within this time after a stop, and does not list the server, is no proof
- * that the server has ended: the worker may have sent the heartbeat before the server started.
+ * If a heartbeat arrives within this time after a placement's stop and does not list the server,
+ * the server may still run: the worker may have sent the heartbeat before it started the server. So
+ * such a heartbeat does not end the placement.
  */
 const STALE_REPORT = "interval '1 second'";
 

@@ -6,8 +6,8 @@ import type { Started } from "./long-polls";
 /**
  * Records assignments in the metrics, and wakes the workers' polls.
  *
- * @param started set if exactly one attempt was assigned and it has already started: its poll gets
- *   the job.
+ * @param started set if exactly one attempt was assigned and this attempt has already started for a
+ *   waiting poll. This poll then gets the job.
  */
 export function announceAssigned(
   { metrics, longPolls, signals }: Pick<Context, "metrics" | "longPolls" | "signals">,

@@ -26,13 +26,13 @@ const ifItStarts = (values: Record<string, string>): string =>
 /**
  * The statement of `assignOnlyJob`.
  *
- * 1. `fits`: whether an idle worker of the tenant fits one of the groups, and whether an idle
- *    shared worker does.
+ * 1. `fits`: whether an idle worker of the tenant fits one of the given requirement groups (see
+ *    GROUPS in assignment-sql.ts), and whether an idle shared worker does.
  * 2. `one_job`: the tenant's queued job. Empty if the tenant has several queued jobs, if no worker
  *    of the tenant fits, or if a shared worker fits.
- * 3. `own_worker`: the worker that a pass of the scheduler would choose. The choice ignores row
- *    locks. Otherwise, if the best worker were locked for a moment, the statement would choose a
- *    more capable worker, which other jobs may need.
+ * 3. `own_worker`: the worker that a pass of the scheduler would choose, which is the least capable
+ *    one that fits. The choice ignores row locks. Otherwise, if this worker were locked for a
+ *    moment, the statement would choose a more capable worker, which other jobs may need.
  * 4. `locked_job`, `locked_attempt` and `locked_worker`: lock the rows of the job, the attempt and
  *    the worker, in the order that all transactions use, and check them again. Empty if another
  *    transaction has locked one of the rows.

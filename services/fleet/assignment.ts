@@ -209,9 +209,10 @@ export async function findOfferAndFit(db: Queryable, workerId: string, ownerId: 
 }
 
 /**
- * Returns the given workers that hold an assigned or running attempt. A running attempt is possible
- * while the worker's poll waits: the attempt started for an earlier poll that had already ended,
- * and the waiting poll missed its wake-up.
+ * Returns those of the given workers that hold an assigned or running attempt. The caller then
+ * wakes their polls. An attempt can be running although its worker's poll still waits, if the
+ * attempt started for an earlier poll that had already ended, and the waiting poll missed its
+ * wake-up.
  */
 export async function listHolding(db: Queryable, workerIds: string[]): Promise<string[]> {
   const rows = await all<{ worker_id: string }>(

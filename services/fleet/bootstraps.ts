@@ -35,8 +35,8 @@ export interface SshRegistration {
   metadata: Record<string, unknown> | null;
   /**
    * The key that sent the request; for a session, the key from which the session was created. Forge
-   * makes a separate key for the worker. That key expires at the same time as this one, and is
-   * revoked together with it.
+   * makes a separate key for the worker. The worker's key expires when `keyId` expires, and is
+   * revoked when `keyId` is revoked.
    */
   keyId: string;
 }

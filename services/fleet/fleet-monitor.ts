@@ -87,8 +87,9 @@ export class FleetMonitor extends LoopComponent {
   private recordTraffic(workers: Counter[], nowMs: number): void {
     const { lastRequestMs } = this.ctx.traffic;
     if (lastRequestMs !== undefined) this.reachability.record(lastRequestMs);
-    // A larger sum proves that a process has recorded a heartbeat. A smaller sum proves nothing: it
-    // only means that `workers` no longer includes some worker.
+    // If the sum of all heartbeats has grown since the last check, some API process has recorded a
+    // heartbeat, so workers can reach Forge. A smaller sum only means that `workers` no longer
+    // includes some worker.
     const heartbeats = workers.reduce((sum, { seq }) => sum + seq, 0);
     if (heartbeats > this.heartbeatsBefore) this.reachability.record(nowMs);
     this.heartbeatsBefore = heartbeats;

@@ -161,9 +161,10 @@ export class LongPolls {
 }
 
 /**
- * The polls whose workers have the first ids, because a job gets the first of equal workers. Leaves
- * out polls that are about to time out: otherwise overlapping reservations could keep a poll for
- * ever.
+ * Returns at most MAX_RESERVED polls, in the order of their workers' ids. The polls with the first
+ * ids are preferred, because a job gets the worker with the first id if several workers are equally
+ * capable. Leaves out polls whose wait time has passed: otherwise overlapping reservations could
+ * keep such a poll waiting for ever.
  */
 function firstOf(polls: Iterable<Entry>): Entry[] {
   const first: Entry[] = [];

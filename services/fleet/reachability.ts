@@ -43,8 +43,9 @@ export class Reachability {
 
   /**
    * Whether a worker that has been silent since `silentSinceMs` counts as dead. True in two cases:
-   * - The latest request arrived at least `gapMs` after `silentSinceMs`, and the last gap between
-   *   requests ended at least `gapMs` ago.
+   * - The latest request arrived at least `gapMs` after `silentSinceMs`, so the network worked
+   *   while the worker was silent. Also, the last gap between requests ended at least `gapMs` ago,
+   *   so the worker has had time to reconnect.
    * - The latest request is at least MAX_SILENT_TIMEOUTS time-outs old.
    */
   isSilent(silentSinceMs: number, nowMs: number): boolean {

@@ -202,9 +202,9 @@ export class Scheduler extends LoopComponent {
    * Runs a round of passes that together read all requirement groups. The round begins after the
    * group `beginAfter`. After the last group, it continues with the first group.
    *
-   * If one pass can't read all groups, sets `beginAfter` to the last group that was read by the
-   * first pass that assigned a job. Otherwise every round would begin at the first group, and
-   * workers that become available one by one would only get jobs of the first groups.
+   * The first pass that assigns a job sets `beginAfter` to the last group that it read, so the next
+   * round begins after that group. If every round began at the first group, workers that become
+   * available one by one would only get jobs of the first groups.
    *
    * @returns whether another round may assign more.
    */

@@ -13,8 +13,8 @@ import { GIVEN_POLLS, HAS_LIVE_KEY, type Started, type WaitingWorker } from "./l
 const ifItStarts = (value: string): string => `case when w.worker_id is not null then ${value} end`;
 
 /**
- * SQL: inserts a job as `insertUnbudgetedJob` (services/jobs/jobs.ts) does, and starts it on an idle
- * worker if it can.
+ * SQL: inserts a job as `insertUnbudgetedJob` (services/jobs/jobs.ts) does, and starts it on an
+ * idle worker if it can.
  *
  * 1. `fitting`: the worker that `assignOnlyJob` would choose. Empty if the tenant has queued jobs,
  *    if no worker of the tenant fits, or if a shared worker fits.
@@ -22,8 +22,10 @@ const ifItStarts = (value: string): string => `case when w.worker_id is not null
  *    it, if its latest poll is not among `polls`, or if the poll's key is not valid. All other
  *    transactions lock the job and the attempt before the worker. This one can't cause a deadlock,
  *    because no other transaction can see the job and the attempt yet.
- * 3. `job`, `attempt`: `now()` is the begin of the transaction, which may have waited for an
- *    Idempotency-Key for up to 2 s. Recording a step of the clock relies on it.
+ * 3. `job`, `attempt`: all times are `now()`, the start of the transaction. services/clock relies
+ *    on this to correct stored times after the database's clock was set. The transaction may have
+ *    waited up to 2 s for an earlier request with the same Idempotency-Key: the times are too early
+ *    by this wait.
  * 4. `event`: if the job starts, adds the events `pending` and `assigned`, because the trigger of
  *    `jobs` then adds only the event `running`.
  */
@@ -83,10 +85,9 @@ select job.*, attempt.output_ids, attempt.serving_token from job cross join atte
 type Row = JobRow & { output_ids: Record<string, string>; serving_token: string | null };
 
 /**
- * Inserts a job as `insertUnbudgetedJob` does. If the tenant has no queued job, and the least
- * capable idle worker of the tenant that fits waits with one of `polls`, the same statement also
- * starts the job's first attempt, as `assignOnlyJob` would. The caller must call
- * `announceAssigned`.
+ * Inserts a job as `insertUnbudgetedJob` does. The same statement also starts the job's first
+ * attempt if the worker that `assignOnlyJob` would choose waits with one of `polls`. `insertion`
+ * lists the conditions. If the attempt has started, the caller must call `announceAssigned`.
  *
  * @returns `row`: the job as it was submitted, `pending`; undefined if the tenant has a budget.
  *   `started`: set if the attempt has started.

@@ -42,8 +42,8 @@ export async function listEndedJobs(
 
 /**
  * SQL: whether job `j` is settled: nothing will change it, and nothing needs its row in `jobs`.
- * - A job that ran must have its billing line, because the trigger that adds a new line to the
- *   totals looks up the job in `jobs` only.
+ * - A job that ran must not be archived before it has its billing line: the trigger that adds a new
+ *   line to the totals looks up the job in `jobs` only.
  * - A deployment, or a pipeline that has not ended, needs the rows of its jobs in `jobs`.
  */
 const IS_SETTLED = `j.swept_at is not null

@@ -76,8 +76,8 @@ export const ATTEMPT_FILES = `(
   from attempt_files f where f.job_id = a.job_id and f.attempt = a.attempt)`;
 
 /**
- * Records that a file was moved to its final name, if its upload ended before this was recorded.
- * The caller has found the file under its final name, with this checksum.
+ * Call when a file is found under its final name, with this checksum. Records the end of the file's
+ * move, if the request that moved the file has not recorded it, for example because it failed.
  */
 export async function confirmUpload(
   db: Queryable,

@@ -34,8 +34,8 @@ export interface CompletionFacts extends BillableRow {
   /** Files that the worker uploaded through the API. */
   uploaded: AttemptFile[];
   /**
-   * The measurement from which the bill was made; null before the bill is written, and after
-   * completion.
+   * The measurement from which the bill was made. Null before the bill is written. Null again after
+   * the job has completed, because completion deletes the measurement.
    */
   measured: MeasuredOutput | null;
 }

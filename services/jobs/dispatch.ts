@@ -24,7 +24,7 @@ export interface Dispatch {
   is_cancelled: boolean;
 }
 
-/** The dispatch of an attempt that has just started, without other columns of `row`. */
+/** Builds the Dispatch of an attempt that has just started. Leaves out other columns of `row`. */
 export const toDispatch = (row: Omit<Dispatch, "is_cancelled">): Dispatch => ({
   job_id: row.job_id,
   user_id: row.user_id,

@@ -33,7 +33,8 @@ type Uses = Pick<Context, "pool" | "connectionQueues" | "longPolls" | "metrics" 
 /**
  * Inserts submitted jobs. While a statement of a tenant runs, that tenant's further jobs wait, and
  * share the next statement and its commit. If no statement of the tenant runs, a job is inserted at
- * once. If a worker of the tenant waits in this process, that statement may also start the job.
+ * once. A statement that inserts a single job may also start the job, if a worker of the tenant
+ * waits in this process.
  */
 export class JobInserter {
   private readonly insertions: CoalescedByGroup<SerializedJob, Inserted>;
@@ -88,9 +89,10 @@ export class JobInserter {
   /**
    * Inserts a job, and starts it at once if a worker of the tenant waits in this process.
    *
-   * @param run calls `insert`, perhaps within a transaction, and ends when the job is committed.
-   *   `insert` returns undefined and inserts nothing if the tenant has a budget. `run` may call it
-   *   again in another transaction, and sets `isNew` if the last one was committed.
+   * @param run calls `insert`, perhaps within a transaction, and resolves after the commit. May
+   *   repeat the transaction, and then call `insert` again. Returns `isNew: true` if the committed
+   *   transaction has inserted the job; `isNew: false` if it found the job of an earlier request
+   *   instead. `insert` returns undefined and inserts nothing if the tenant has a budget.
    */
   async insertAndStart<T extends { isNew: boolean }>(
     userId: string,

@@ -51,8 +51,10 @@ async function deliver(ctx: Context, entry: JobEntry): Promise<Delivery> {
   // reconciler does not look for missing workflows of ended jobs. So the entry is kept, and its
   // delivery repeated, until the workflow writes the bill.
   const accepted = (hasFailed: boolean): Delivery => (hasFailed ? "accepted" : "delivered");
-  // A workflow that this call started needs no delivery: it reads the first attempt, which has
-  // ended, before it waits. A cancel changes `tries`, and may have failed the job just now.
+  // If this call started the workflow, the outcome needs no delivery: a new workflow reads the
+  // first attempt, which has ended, before it waits. If `tries` is not 0, the job may have been
+  // cancelled while the entry was read: a cancel increments `tries` (`insertOutcomeEntry`).
+  // `jobHasFailed` may then be outdated, so the job's status is read below.
   if (started && entry.tries === 0) return accepted(entry.jobHasFailed);
   const state = await findAttemptState(ctx.pool, jobId, attempt);
   const end = state && attemptEndOf(state);

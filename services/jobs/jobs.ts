@@ -259,8 +259,9 @@ interface OtherParts {
   outputIds: string;
   startAfterS: string;
   /**
-   * The FROM clause that returns the inserted jobs. Default: the CTE `job`, which has the inserted
-   * rows. If `given` is set, `source` must join `job` with the CTE `given`.
+   * The FROM clause from which the rows of the other tables are made. Default: the CTE `job`, which
+   * has the inserted jobs. If `given` is set, `source` must join `job` with the CTE `given`, which
+   * has the values for the other tables.
    */
   source?: string;
 }

@@ -1,9 +1,9 @@
 /**
  * Limits how many jobs' artifacts are measured (sizes, checksums, rows) at once in this process.
  * Each measurement holds an activity slot, possibly for hours, and the activities of other jobs
- * need slots, too. `perTenant` limits each tenant, and `total` all tenants together. A tenant
- * without a running measurement may exceed `total`, up to `totalWithFirst`, so that busy tenants
- * don't keep it waiting.
+ * need slots, too. `perTenant` limits the measurements of each tenant, and `total` those of all
+ * tenants together. Between `total` and `totalWithFirst`, a new measurement may start only for a
+ * tenant that has none running. So busy tenants don't keep other tenants waiting.
  */
 export class MeasuringSlots {
   private readonly running = new Map<string, number>();

@@ -28,7 +28,7 @@ export interface JobEntry extends StartableJob {
   superseded: boolean;
   /** The entry that starts the job's workflow is not delivered yet. It may be this entry itself. */
   startIsPending: boolean;
-  /** Only the workflow bills a failed job, so it must learn of the failure. */
+  /** If true, an outcome's entry is kept until the workflow has billed the job (job-topic.ts). */
   jobHasFailed: boolean;
 }
 

@@ -36,7 +36,7 @@ const SHOWN = [
   "cancelled_by",
 ] as const;
 
-/** The columns from which an API response explains why a job waits and estimates its cost. */
+/** The columns that an API response needs to explain why a job waits, and to estimate its cost. */
 const OF_UNFINISHED = [
   "rate_card",
   "req_gpu_count",

@@ -4,12 +4,16 @@
  * costs about 25 ms of CPU time in Forge and 25 ms in Temporal: far more than a submission.
  */
 const PER_SECOND = 5;
-/** This many workflows may start at once after a period with fewer submissions. */
+/**
+ * This many workflows may start at once after a period with fewer than PER_SECOND submissions per
+ * second.
+ */
 const BURST = 40;
 /**
- * The maximum delay of a workflow start, in ms. Because of this limit, a long job appears in
- * Temporal even if many short jobs are submitted all the time. If a burst has more jobs than
- * PER_SECOND allows in this time, the last workflows of the burst start faster than PER_SECOND.
+ * The maximum delay of a workflow start, in ms. Without this limit, the delay would keep growing
+ * while jobs are submitted faster than PER_SECOND, and a long job would appear in Temporal very
+ * late. If a burst has more jobs than PER_SECOND allows in this time, the last workflows of the
+ * burst start faster than PER_SECOND.
  */
 const MAX_DELAY_MS = 600_000;
 

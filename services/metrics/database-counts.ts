@@ -39,9 +39,10 @@ const AGE = (time: string): string =>
   `greatest(0, extract(epoch from now() - min(${time})))::float8`;
 
 /**
- * SQL: whether outbox entry `o` is a planned start: it starts a workflow, has not been tried yet,
- * and is due in more than 15 s, as planned at the submission. An entry that is due sooner may be
- * one that is being delivered: its lease also sets `due_at`, by default to ten seconds from now.
+ * SQL: whether outbox entry `o` is the start of a workflow that the submission has planned for
+ * later, and that has not been tried yet. Only entries that are due in more than 15 s: an entry that
+ * is due sooner may be in delivery, because before a delivery the courier sets `due_at`, by default
+ * to ten seconds from now.
  */
 const IS_PLANNED = "o.topic = 'start' and o.tries = 0 and o.due_at > now() + interval '15 s'";
 

@@ -4,7 +4,8 @@
  * - `accepted`: the receiver is working on the entry, and removes it when the work is done. Until
  *   then, the courier repeats the delivery.
  * - `obsolete`: nothing was sent, because the entry is no longer needed.
- * - `not_awaited`: the receiver answered, but can't use the entry yet.
+ * - `not_awaited`: the receiver answered, but does not wait for the entry yet. The courier delivers
+ *   the entry again later.
  */
 export type Delivery = "delivered" | "accepted" | "obsolete" | "not_awaited";
 

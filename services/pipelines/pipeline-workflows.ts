@@ -92,7 +92,8 @@ function repairOf(workflow: WorkflowState, row: ComparedPipeline | undefined): R
  * Returns whether the workflow does all work that is due for its pipeline, or waits for it. A
  * healthy workflow always does: it marks a step as running before it waits for the step's job, and
  * continues when the job has ended. An activity that fails counts as work, because Temporal retries
- * the activity. Forge records it as a stuck write.
+ * the activity. An activity that keeps failing is recorded as a stuck write, so it is noticed even
+ * though the reconciler does not repair the workflow.
  */
 function isDoingItsWork(
   { hasTask, activities, children }: WorkflowState,

@@ -20,11 +20,12 @@ export interface Resumption {
 }
 
 /**
- * Starts another run of a pipeline that has ended, in the caller's transaction. A step keeps its
- * job if all of these are true: `from` is not set, the step failed only because of its gate, and
- * `gates` contains a new condition for that gate. Then only the new condition is evaluated.
+ * Starts another run of a pipeline that has ended, in the caller's transaction. A repeated step
+ * keeps its job only if all of these are true: `from` is not set, the step failed only because of
+ * its gate, and `gates` contains a new condition for that gate. Then only the new condition is
+ * evaluated.
  *
- * @returns the steps that are repeated, or whose gate is evaluated again.
+ * @returns the repeated steps, including those that keep their jobs.
  */
 export async function resumePipeline(
   db: Queryable,

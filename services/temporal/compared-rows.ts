@@ -34,8 +34,8 @@ export interface WorkflowKind {
 }
 
 /**
- * SQL: the workflow has received the requested version (`told` has reached `asked`), at least $1
- * seconds ago.
+ * SQL: the workflow has been told of the last change (`told` has reached `asked`), and this was at
+ * least $1 seconds ago.
  */
 export const NOTHING_PENDING = "told = asked and seen_at < now() - make_interval(secs => $1)";
 

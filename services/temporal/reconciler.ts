@@ -19,16 +19,17 @@ import { deleteOldStuckWrites } from "./stuck-writes";
 const PAGE = 1_000;
 const CONCURRENCY = 8;
 /**
- * The fraction of the time (0 to 1) that sweeps should take at most. After a sweep, the reconciler
- * rests in proportion to the sweep's duration, but at most MAX_REST_MS, because a longer rest would
- * delay repairs. So long sweeps take a larger fraction.
+ * The fraction of the time (0 to 1) that sweeps should take at most. For this, the reconciler rests
+ * after a sweep, in proportion to the sweep's duration. A rest is at most MAX_REST_MS, because a
+ * longer one would delay repairs. Long sweeps therefore exceed the fraction.
  */
 const BUSY_SHARE = 0.2;
 const MAX_REST_MS = 10_000;
 /**
- * Longest interval between two sweeps, not counting the rest after a sweep. With the default of
- * 6 s, a lost workflow runs again within a minute (I6), in the worst case after about 59 s:
- * - 25 s until the workflow's row counts as unchanged;
+ * Longest interval between two sweeps, not counting the rest after a sweep. The interval is a
+ * quarter of FORGE_RECONCILE_AFTER_S. With the default of 25 s, the interval is about 6 s, so that
+ * a lost workflow runs again within a minute (invariant I6). The worst case is about 59 s:
+ * - 25 s (FORGE_RECONCILE_AFTER_S) until the workflow's row counts as unchanged;
  * - 9 s for a sweep that began just before and misses the row;
  * - 10 s of rest, and the interval of 6 s;
  * - 9 s for the sweep that finds the row.
@@ -41,14 +42,14 @@ const MAX_INTERVAL_MS = 15_000;
 const MAX_FAILED_IN_A_ROW = CONCURRENCY;
 const MAX_REMEMBERED = 10_000;
 /**
- * How far back the reconciler looks for terminated workflows. After a termination, an activity of
- * the workflow may still run and finish the row.
+ * How far back the reconciler looks for terminated workflows. An activity of a terminated workflow
+ * may still run for up to a day and then finish the row, so this must be longer than a day.
  */
 const TERMINATED_WITHIN_MS = 3 * 86_400_000;
 
 /**
- * Maximum number of terminated runs that a sweep compares for each kind of workflow. Comparing so
- * many runs takes about 3 s. The next sweep compares further runs.
+ * How many terminated runs of each kind of workflow a sweep compares with their rows, at most. This
+ * many take about 3 s. The next sweep continues with further runs.
  */
 const MAX_RUNS = 4_000;
 
@@ -67,8 +68,8 @@ export class Reconciler extends LoopComponent {
   /** Ids whose last comparison failed. */
   private readonly failed = new Set<string>();
   /**
-   * Run ids of terminated workflows that were compared after their row had finished. Sweeps skip
-   * them.
+   * Run ids of terminated workflows whose row was already final when the two were compared. Sweeps
+   * skip them, because neither can change any more.
    */
   private comparedRuns = new Set<string>();
 

@@ -29,9 +29,9 @@ const TURNED = "\u202ednuora\u2066";
 
 /**
  * JavaScript for `page.evaluate`. Finds each text with a bidirectional control character that could
- * also reverse other text. This is possible if other text is in the same isolating element, which
- * is the nearest ancestor element that limits the effect of the character. Returns the HTML around
- * each such text.
+ * also reverse other text. The effect of the character ends at the nearest ancestor element that is
+ * not inline or that isolates its text. So this element must not contain other text. Returns the
+ * HTML around each text that is found.
  */
 const LOOSE = `[...document.querySelectorAll("main *")].flatMap(({ childNodes }) => [...childNodes]).filter((node) => {
   if (node.nodeType !== Node.TEXT_NODE || !/[\\u202a-\\u202e\\u2066-\\u2069]/.test(node.data)) return false;

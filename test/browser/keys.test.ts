@@ -164,7 +164,8 @@ inBrowser("actions", () => {
     await focused(page, button("Keep it"));
     await page.keyboard.press("Escape");
     await focused(page, button("Cancel"));
-    // If another element had the focus, closing the dialog returns the focus to it.
+    // If an element had the focus before the dialog opened, closing the dialog returns the focus to
+    // this element.
     await tabTo(page, button("Retry"));
     await page.keyboard.press("c");
     await focused(page, button("Keep it"));

@@ -34,8 +34,8 @@ const ID = /_id$|^id$/;
 
 let minted = 0;
 /**
- * Returns an id that does not exist. Each call returns a different id, because an id that registers
- * a worker exists afterwards.
+ * Returns an id that does not exist. Each call returns a different id, because the test also sends
+ * the id to `registerWorker`, which creates a worker with this id.
  */
 const unusedId = (): string => `never_${String(++minted).padStart(8, "0")}`;
 

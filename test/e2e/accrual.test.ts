@@ -51,9 +51,8 @@ beforeAll(async () => {
     FORGE_DEPLOYMENT_STOP_GRACE_S: "0.001",
     FORGE_DEPLOYMENT_RETRY_S: "0.001",
   });
-  // Check the clock once, as a server does at its start. The first check of a process counts as a
-  // change of the clock. If a heartbeat made this first check, the heartbeat would end no
-  // placement.
+  // A heartbeat ends a placement only if a check of the clock finds no change. A process's first
+  // check always counts as a change. So make the first check here, as a server does at its start.
   await forge.ctx.clockWatch.check();
 });
 

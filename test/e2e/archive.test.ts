@@ -191,8 +191,8 @@ test("a pipeline keeps its jobs until it ends, and is resumed from archived ones
   });
   const waiting = await untilPipeline(forge.user, id, ["waiting_approval"]);
   const audit = stepOf(waiting, "audit").job_id ?? "";
-  // While the pipeline waits, its audit job must not be archived. So archive a job that ended after
-  // the audit job.
+  // While the pipeline waits, its audit job must not be archived. Archive a job that ended later:
+  // jobs are archived in the order of their ends, so the archiver has then skipped the audit job.
   const { job_id: other } = await forge.user.submit("audit", AUDIT);
   await untilEnded(forge.user, other);
   await archive([other]);

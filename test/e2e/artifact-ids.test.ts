@@ -221,7 +221,8 @@ describe("references", () => {
       expect(input?.files).toMatchObject([{ path: ofAlice.path }]);
       if (input?.files?.[0]?.sha256) expect(input.files[0].sha256).toBe(ofAlice.sha256);
     }
-    // For Bob, the URI of Alice's folder resolves to his own artifact.
+    // The URI of Alice's folder contains the id `corpus`, which Bob chose, too. So for Bob, it
+    // resolves to his own artifact.
     for (const dataset_uri of [uri, `${uri}scored.jsonl`]) {
       const [input] = await inputsOf(bob, { dataset_uri });
       expect(input?.files).toMatchObject([{ size_bytes: rowsOf(bob).length }]);

@@ -119,8 +119,8 @@ test("a line that Stripe would refuse or might count twice needs an operator", a
   const inDoubt = await untilRefused(forge, "in-doubt");
   expect(inDoubt.export_error).toMatch(/^unconfirmed: /);
   expect(inDoubt.in_doubt).toBe(true);
-  // Forge checks both lines again a day later: they may only have seemed old, because of a wrong
-  // clock.
+  // Forge checks the lines' ages again a day later, because a wrong clock may have made the lines
+  // seem too old.
   for (const { due_in_h: hours } of [old, inDoubt]) expect(hours).toBeGreaterThan(23);
   expect(stripe.headers).toHaveLength(before);
 });

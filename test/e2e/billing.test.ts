@@ -255,7 +255,7 @@ test("the summary has tags and pipelines, and an invoice and a CSV with the same
   const [header = "", ...rows] = (await response.text()).trimEnd().split("\r\n");
   expect(header.split(",").slice(0, 4)).toEqual(["line_id", "created_at", "job_id", "job_type"]);
   const cost = header.split(",").indexOf("cost_usd");
-  // Splitting at commas works, because no earlier field contains one.
+  // Splitting at commas works, because no field before the cost contains a comma.
   const costs = rows.map((row) => Math.round(Number(row.split(",")[cost]) * 1e6));
   expect(costs.reduce((sum, one) => sum + one, 0)).toBe(total);
   const row = rows.find((one) => one.includes(record.job_id));

@@ -23,8 +23,8 @@ const countStarts = async (where: string): Promise<number> => {
 
 test("the workflows of a burst of jobs start one after the other, and the planned starts are not counted as late", async () => {
   await Promise.all(Array.from({ length: JOBS }, () => forge.user.submit("audit", AUDIT)));
-  // The workflows of the first forty jobs start one second after the submission, those of the other
-  // jobs at a rate of five per second.
+  // The workflows of the first forty jobs start one second after the submission. Those of the other
+  // 160 jobs start at a rate of five per second, the last one after about 30 s.
   expect(await countStarts("due_at > now() + interval '8 s'")).toBeGreaterThan(10);
   const change =
     "update outbox set due_at = now() + interval '5 min' where due_at > now() + interval '2 s'";

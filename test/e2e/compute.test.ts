@@ -220,7 +220,7 @@ slowTest(
 
 /**
  * Copies a deployment in the agent's files, with another id and port. The control plane does not
- * expect the copy. This simulates a deployment that was left by an attempt which the agent lost.
+ * expect the copy. This simulates a deployment that is left over from a lost attempt.
  *
  * @returns the copy's folder.
  */

@@ -127,9 +127,9 @@ test("heartbeats become samples, one a minute at most", async () => {
   const rows = await all(forge.ctx.pool, "select from worker_samples where worker_id = 'small-1'");
   const minutes = Math.floor(Date.now() / 60_000) - Math.floor(began / 60_000) + 1;
   expect(rows.length).toBeLessThanOrEqual(minutes);
-  // If the heartbeats arrived in different minutes, there are several rows. They may then belong to
-  // different hours, and the API returns two samples whose mean need not be 30. So check the mean
-  // only if there is one row.
+  // There is one row per minute, and the API returns one sample per hour. If an hour ended between
+  // the heartbeats, there are two samples: one for a single heartbeat, the other for two. The mean
+  // of these samples is not 30. So check the mean only if there is one row.
   const mean = samples.reduce((sum, sample) => sum + sample.util, 0) / samples.length;
   if (rows.length === 1) expect(mean).toBeCloseTo(30, 6);
   expect(samples[0]).toMatchObject({ mem_used: 12, mem_total: 24 });

@@ -65,9 +65,9 @@ test("pipelined requests are handled one after the other, each once", async () =
     .split("HTTP/1.1 200")
     .slice(1)
     .map((answer) => answer.match(/"name":"pipelined","scope":"user","last4"/g)?.length ?? 0);
-  // Each part begins with the response to a list request. The first two parts also contain the
-  // response to the request that follows, which creates a key and shows it. So the three parts show
-  // 0 + 1, 1 + 1 and 2 keys.
+  // Each count covers one list of keys and the creation that follows it, if any. The three lists
+  // contain the name 0, 1 and 2 times, and each of the two creations returns it once. So the counts
+  // are 0 + 1, 1 + 1 and 2.
   expect(counts).toEqual([1, 2, 2]);
 });
 
@@ -108,9 +108,9 @@ test("a client that reconnects after each cut is cut some hundred times a second
   };
   await Promise.all(Array.from({ length: 40 }, comesBack));
   const seconds = (performance.now() - began) / 1_000;
-  // Without a delay, the server closes 20 connections at first, and then 20 a second. It delays
-  // each further close by at least a second, so each of the 40 loops counts at most one delayed
-  // close a second.
+  // The server closes the first 20 connections without delay, and then 20 a second. It delays each
+  // further close by at least a second. Each of the 40 loops has one connection at a time, so it
+  // gets at most one delayed close a second.
   expect(cuts).toBeLessThanOrEqual(20 + 20 * seconds + 40 * Math.ceil(seconds));
   expect(cuts).toBeGreaterThanOrEqual(40);
 });
@@ -130,8 +130,9 @@ test("refusals of unknown keys are limited per address; a valid key is served me
   const seconds = (performance.now() - began) / 1_000;
   const refusals = answers.filter((status) => status === 403).length;
   expect(refusals + answers.filter((status) => status === 0).length).toBe(1_000);
-  // The server sends 20 refusals at once, and then 20 a second. Beyond this rate, at most 100
-  // refusals wait at a time, each for at least 1 s. This adds at most 100 refusals a second.
+  // The server sends the first 20 refusals without delay, and then 20 a second. It delays further
+  // refusals by at least 1 s, and at most 100 of them wait at a time. So it sends at most 100
+  // delayed refusals a second. The limit allows for one more second.
   expect(refusals).toBeLessThanOrEqual(20 + 20 * seconds + 100 * Math.ceil(seconds + 1));
   expect(refusals).toBeGreaterThanOrEqual(100);
 });

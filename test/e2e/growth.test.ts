@@ -16,8 +16,9 @@ let pool: pg.Pool;
 let perJob: BlocksPerJob;
 
 beforeAll(async () => {
-  // Run the server in its own process. When this process ends, its connections end, and only then
-  // does Postgres count all blocks that they have read.
+  // Run the server in its own process, so that `measure` can stop it. This ends the server's
+  // connections to Postgres. Some connections don't report the blocks that they have read until
+  // they end.
   servers = await startServersOnly(["server"]);
   pool = createTestPool(servers.stack.databaseUrl, 1);
   perJob = new BlocksPerJob(servers, pool);

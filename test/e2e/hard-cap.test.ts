@@ -59,7 +59,8 @@ test("of 100 at once, to two servers, as many are accepted as the cap allows", a
     });
   }
   // A response has a warning if the tenant's costs, including the submitted job, are at least 80 %
-  // of the cap. This is so at 4.20, 4.40, 4.60, 4.80 and 5.00 USD.
+  // of the cap: 4.08 USD. Each job adds 0.20 USD, so only the last five jobs get the warning, at
+  // 4.20 to 5.00 USD.
   const warned = accepted.filter(({ warnings }) => warnings?.some(isWarning));
   expect(warned.length).toBe(5);
   await doJobs(user, worker, 25, { rows_processed: ROWS });
@@ -158,7 +159,8 @@ test("a billed job counts against the cap until it completes", async () => {
   const body = { checkpoint_id: "ckpt" };
   await setCap(user, 1);
   const { job_id: id } = await user.submit("evaluate", body);
-  // Keep the job from completing after it is billed, as a full store would.
+  // Make the job's completion fail, so that the job is billed but does not complete. A full object
+  // store would have the same effect.
   const allow = await refuse(
     forge,
     "before update on jobs",

@@ -190,7 +190,7 @@ test("an upload stays in its own folder, or is refused", async () => {
     before.includes(file) ||
     file.startsWith(`${own}/`) ||
     file.startsWith(join(forge.stack.storeDir, "runs", job.job_id)) ||
-    // Files outside the store are checked below, because the test's stack also writes there.
+    // The stack itself also writes files outside the store. A separate check below covers these.
     !file.startsWith(`${forge.stack.storeDir}/`);
   expect(after.filter((file) => !isExpected(file))).toEqual([]);
   const outside = after.filter(

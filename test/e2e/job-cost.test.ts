@@ -66,7 +66,7 @@ test("a short job stays within its transactions, statements, Temporal calls and 
       const count = cost[name as keyof typeof AT_MOST];
       return count > 0 && count <= most;
     });
-  // Load on the machine only adds to a job's cost, so one round within the bounds is enough.
+  // Load on the machine can only raise the counts, so one round within the bounds is enough.
   let cost = await countJobCost(forge, JOBS);
   for (let round = 1; round < ROUNDS && !isWithin(cost); round++) {
     cost = await countJobCost(forge, JOBS);

@@ -202,7 +202,8 @@ describe("an upload", () => {
     const bytes = "what was sent before the server died";
     const headers = { "x-checksum-sha256": sha256(bytes) };
     expect((await put(job, "kept.bin", bytes, headers)).status).toBe(201);
-    // Set the state that a server leaves if it dies right after the file got its name.
+    // Set the state that a server leaves if it dies after it has moved the file to its final name,
+    // but before it has recorded the end of the move.
     await execute(
       forge.ctx.pool,
       `update attempt_files set movers = 1, moving_until = now() + interval '15 minutes'

@@ -75,8 +75,9 @@ test("large jobs are read one by one", async () => {
   expect(found.map((job) => job?.job_id)).toEqual(
     ids.map((id) => (id.startsWith("bob") ? id : undefined)),
   );
-  // Six statements: one for bob-1, which does not wait; one for bob-2 and the large bob-3; and one
-  // for each of the other four ids.
+  // Six statements. The first one reads bob-1, which does not wait. The second one is for the other
+  // six ids, but stops after the large bob-3. So each of the remaining four ids needs its own
+  // statement.
   expect(statements).toHaveBeenCalledTimes(6);
   statements.mockRestore();
 });
@@ -85,8 +86,8 @@ test("a read that begins after a change shows the change", async () => {
   const { pool } = forge.ctx;
   const ann = { userId: "ann", scope: "user" as const };
   for (let round = 1; round <= 20; round++) {
-    // Start a read before the change. The read after the change must not share its statement, but
-    // wait for the next one.
+    // Start a read before the change. The read after the change must not share the statement of the
+    // earlier read. It must wait for the next statement.
     const earlier = reader.find("ann-1", ann);
     await execute(pool, "update jobs set priority = $1 where job_id = 'ann-2'", [round]);
     const busy = idsOf("ann").map((id) => reader.find(id, ann));

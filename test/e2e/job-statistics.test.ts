@@ -123,7 +123,7 @@ test("throughput matches the jobs' own times in every bucket", async () => {
           `/api/jobs/throughput?since=${at(since)}&until=${at(until)}&bucket_s=${bucketS}`,
         );
         // The start of a bucket, in seconds since 1970, is a multiple of the bucket's length. START
-        // is a multiple of every length here except 1,000 s.
+        // is not a multiple of 1,000 s, so round the time since 1970, not the time since START.
         const first = Math.floor((START / 1000 + since) / bucketS) * bucketS - START / 1000;
         const expected: Bucket[] = [];
         for (let from = first; from < until; from += bucketS) {

@@ -42,8 +42,8 @@ test("a key's secret value is shown once, and stored nowhere", async () => {
   const [shown] = await list();
   expect(shown).toMatchObject({ key_id: made.key_id, name: "laptop", scope: "user" });
   expect(shown).not.toHaveProperty("key");
+  // The key has the form forge_<scope>_<secret>_<checksum>. The secret may contain "_".
   const secret = made.key.slice("forge_user_".length, made.key.lastIndexOf("_"));
-  // The secret may contain "_", so it ends at the last "_" of the key.
   expect(secret).toHaveLength(32);
   const tables = ["api_keys", "idempotency", "users", "jobs"];
   for (const table of tables) {

@@ -73,8 +73,9 @@ const ENTRY: JobEntry = {
 
 interface Case {
   /**
-   * A part of the statement `select from <rows> = $1 for update`: a table, and a condition without
-   * its right side. The statement locks one of the rows that `work` also locks.
+   * A table and the column that the statement `select from <rows> = $1 for update` compares with
+   * `$1`, for example "outbox where job_id". The statement locks one of the rows that `work` also
+   * locks.
    */
   rows: string;
   /**

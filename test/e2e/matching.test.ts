@@ -235,8 +235,8 @@ test("a long queue of one tenant, behind many ended jobs, costs the jobs of othe
     { job_id: "ann_0" },
     { job_id: "cyd_0" },
   ]);
-  // A scan of the table up to the first queued attempt would read 200 blocks. An update of all
-  // indexes takes only 60 blocks.
+  // An assignment updates an attempt in all indexes, which takes 60 blocks. A scan of the table up
+  // to the first queued attempt would read 200 blocks.
   const tooMany = Object.entries(blocks).filter(([, count]) => count > 150);
   expect(tooMany).toEqual([]);
 });
@@ -268,8 +268,8 @@ test("a tenant whose workers are all different gets a job to the one that fits, 
   const none = { ...same, tags: ["none"], jobId: "fits_none", priority: 0, queuedAt: 0 };
   await fill([none], fleet);
   // `isExhaustive` is false, because a pass over all tenants compares only some of the 300 kinds of
-  // workers. `wasBlocked` is false, because no row was locked. So the scheduler does not repeat
-  // this pass.
+  // workers. `wasBlocked` is false, because no row was locked. The scheduler repeats a pass that
+  // assigned nothing only if `wasBlocked` is true, so it does not repeat this one.
   expect(await assignOnce(pool, [])).toMatchObject({
     pairs: [],
     isExhaustive: false,

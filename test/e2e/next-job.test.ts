@@ -109,8 +109,8 @@ describe("next_job", () => {
     const before = await pollSeq(worker.id);
     const second = elsewhere.next(30);
     await waitFor("the later poll", async () => (await pollSeq(worker.id)) > before);
-    // Submit in the process where the first poll waits, so that the first poll is woken before the
-    // second one.
+    // Submit in the process where the first poll waits. This wakes the first poll before the second
+    // one, but the first poll must not get the job.
     const { job_id } = await forge.user.submit("audit", AUDIT);
     expect(await second).toMatchObject({ job_id, attempt: 1 });
     expect(await first).toBeUndefined();

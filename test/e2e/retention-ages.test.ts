@@ -70,9 +70,10 @@ interface History {
 }
 
 /**
- * Converts segments to a history. The history ends `PRECISE` seconds after the clock was last set,
- * and nothing is written in those seconds. Each step is recorded at the time `seen`, and each write
- * happens at the time `at`. Both are times of the clock, relative to its time at the history's end.
+ * Converts segments to a history: the steps of the clock, and the writes. `seen` is what the clock
+ * showed when a step was recorded, and `at` what it showed at a write. Both are relative to what it
+ * shows at the history's end. The history ends `PRECISE` seconds after the last step, and nothing is
+ * written in those seconds.
  */
 function historyOf(life: Segment[]): History {
   let [passed, ahead] = [0, 0];

@@ -155,8 +155,9 @@ test("using a session counts as a use of its key", async () => {
 test("expired sessions are deleted at later sign-ins, created ones before their creator", async () => {
   const { user } = await createTenant(forge, "sweeping");
   const old = await signIn(user);
-  // Insert 120 sessions as if the session `old` had created them, with the same expiry time. One
-  // sign-in can't delete all of them.
+  // Insert 120 sessions as if the session `old` had created them, with the same expiry time. Each
+  // sign-in deletes at most 100 sessions. So the first two sign-ins delete the 120 sessions, and
+  // the third one deletes `old`.
   await execute(
     forge.ctx.pool,
     `insert into api_keys (key_id, user_id, scope, name, digest, last4, expires_at,

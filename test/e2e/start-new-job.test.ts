@@ -1,6 +1,6 @@
 /**
- * Jobs that start in the statement that inserts them, compared to the model of the scheduler and to
- * jobs that are inserted, assigned and dispatched one after the other.
+ * Jobs that start in the statement that inserts them. They are compared to the model of the
+ * scheduler, and to jobs that are inserted, assigned and dispatched in separate calls.
  */
 
 import fc from "fast-check";

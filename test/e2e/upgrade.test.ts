@@ -63,7 +63,7 @@ slowTest(
       const done = await untilPipeline(forge.user, old);
       expect(done).toMatchObject({ status: "completed", run: 1 });
       // Today's code records this patch in every execution that it starts. The patch is missing, so
-      // the execution that the previous release started has finished the pipeline.
+      // today's code has continued the old execution, and has not started a new one.
       expect(await patchesOf(old)).not.toContain("plan-brings-orders");
 
       const fresh = await startPipeline(forge.user, { ...PIPELINE, approvals: [] });

@@ -92,7 +92,8 @@ test("a step forward deletes nothing early, and data that is really old is delet
   };
   expect(kept).toEqual({ artifact: true, job: jobId, events: true, upload: true });
 
-  // This dataset is created after the step, so its age is measured with the new clock only.
+  // Backdate a new dataset by KEEP_DAYS + 1 days, and the step by 30 days. The dataset is then
+  // newer than the step, so the step must not reduce the dataset's age.
   const later = await upload();
   await age(later, KEEP_DAYS + 1);
   await execute(ctx.pool, "update clock_steps set seen_at = seen_at - interval '30 days'");

@@ -21,7 +21,7 @@ const DAY_S = 86_400;
  * next check of the clock, so the recorded size of the step is inexact.
  */
 const TOLERANCE_S = 1.5;
-/** Small steps of the clock are recorded only once they add up to more than this many seconds. */
+/** Small steps of the clock are not recorded until they add up to more than this many seconds. */
 const UNSEEN_S = 5;
 
 /** Steps of the clock in both directions, in seconds. `npm test` uses only the first one. */

@@ -6,9 +6,11 @@ import { AUDIT, untilEnded } from "../support/jobs";
 const TIMEOUT_S = 8;
 const GRACE_S = 5;
 /**
- * How long the test sends no request, in seconds. Longer than GRACE_S, because the test proves that
- * a deadline's grace period begins only after the cut. Shorter than ten heartbeat time-outs: after
- * that time, the fleet monitor enforces deadlines even if no request arrives.
+ * How long the test sends no request, in seconds. The test proves that the grace period begins when
+ * requests arrive again, not at the deadline. So the value is longer than JOB_S + GRACE_S: a grace
+ * period that began at the deadline would be over before requests arrive again. The value is also
+ * shorter than ten heartbeat time-outs: after that time, the fleet monitor enforces deadlines even
+ * if no request arrives.
  */
 const CUT_S = 3 * GRACE_S;
 /**

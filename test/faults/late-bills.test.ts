@@ -1,6 +1,7 @@
 /**
- * Temporal is down from before a month's end until after the month is closed. Jobs that ended
- * meanwhile are billed, or recorded as not billed, exactly once: in the open month.
+ * Temporal is down from before the end of a month until after that month is closed. Each job that
+ * ended in that month while Temporal was down is billed, or recorded as not billed, exactly once:
+ * in the next month, which is still open.
  */
 
 import { readdirSync } from "node:fs";

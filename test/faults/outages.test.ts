@@ -132,9 +132,9 @@ describe.each(oneFormOf(TEMPORAL_OUTAGES))("with Temporal %s", (_how, away, back
 
   test("a worker that dies meanwhile loses its job, which continues when Temporal is back", async () => {
     const mortal = await forge.worker("mortal");
-    // `worker`, which all tests use, must not get the first attempt. It polled recently, so it
-    // could be assigned the job. Register it again: with FORGE_OFFER_S=0, as in this test, it then
-    // gets no job before it polls for the second attempt.
+    // `mortal` must get the first attempt. `worker`, which all tests use, polled recently, so it
+    // could still be assigned a job. Registering it again without a boot_id prevents this until its
+    // next poll. FORGE_OFFER_S is 0, so the registration itself does not make it available.
     await worker.register();
     const { job_id } = await forge.user.submit("audit", AUDIT);
     expect(await mortal.take()).toMatchObject({ job_id });

@@ -253,7 +253,7 @@ test("a gate verdict of an ended run writes nothing into the next run", async ()
       return waiting.length > 0;
     });
     // Resume the pipeline with another gate condition. Meanwhile, the transaction that writes the
-    // first gate's verdict waits for the locks.
+    // first gate's verdict waits for the locks that this transaction holds.
     await openRun(db, id, null);
     await replaceGate(db, id, "a", "quality.clarity_mean > 0.4");
     await reevaluateGate(db, id, "a");

@@ -1,7 +1,8 @@
 /**
- * Workers that register again while jobs are dispatched to them. The transaction of a registration
- * may begin before the dispatch and end the attempt after it. If each transaction used its own
- * start as the time, the attempt would end before it began.
+ * Workers that restart, and so register again, while jobs are dispatched to them. Such a
+ * registration ends the worker's attempt. The registration's transaction may begin before the
+ * dispatch, but end the attempt only after the dispatch. In this transaction, `now()` is a time
+ * before the attempt's start. The attempt's stored end must not be before its start.
  */
 
 import { ApiClient } from "../../dev/api-client";
@@ -16,7 +17,8 @@ const WORKERS = 8;
 const ROUNDS = process.env.TEST_SLOW ? 15 : 2;
 /**
  * The maximum number of rounds. The test repeats rounds until a dispatch overtakes a registration.
- * A round can miss this, because the server is frozen a moment too late.
+ * In some rounds this does not happen, because the registrations end before the test freezes their
+ * server.
  */
 const MAX_ROUNDS = 15;
 const GPU = { name: "NVIDIA A100 80GB", memory_gb: 80 };

@@ -77,12 +77,13 @@ test("a workflow terminated after the result, before Temporal knows of it, is re
 });
 
 /**
- * Terminates a job's workflow while the job's last write waits for a lock. The write then ends the
- * job without its workflow. Another run of the workflow must end with the job's status.
+ * Terminates a job's workflow while the job's last write waits for a lock. The write still succeeds
+ * and ends the job. Forge must then start another run of the workflow, which must end with the
+ * job's status.
  *
  * @param report sends the result of the attempt.
- * @param untilWrites called after `report`. A test that needs a retry of the last write waits for
- *   the retry in this function.
+ * @param untilWrites called after `report`. Waits for a condition of the test, for example until
+ *   the last write is retried.
  */
 async function isTerminatedWhileItEnds(
   report: (dispatched: DispatchedJob) => Promise<unknown>,

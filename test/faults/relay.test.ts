@@ -24,8 +24,8 @@ beforeAll(async () => {
     {
       FORGE_OUTBOX_FIRST_LEASE_S: String(LEASE_S),
       FORGE_OUTBOX_LEASE_S: String(LEASE_S),
-      // With a shorter time, the sweep would soon start the job's workflow, which then reads the
-      // attempt's outcome by itself.
+      // With a shorter time, the sweep would soon start the job's workflow. The workflow would read
+      // the outcome from the database, and the job would end even without the outcome's delivery.
       FORGE_WORKFLOW_START_S: String(LEASE_S),
     },
     { own: ["server", "temporal"] },

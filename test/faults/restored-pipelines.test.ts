@@ -306,7 +306,8 @@ slowTest(
     await forge.withoutServers(restore);
     await worker.heartbeat();
     expect(await readPipeline(forge.user, id)).toMatchObject({ status: "failed", run: 1 });
-    // The new run has the same number as the lost run, whose workflow may still be open.
+    // Resume while the workflow of the lost run may still be open. The workflow can't tell the two
+    // runs apart by their numbers, because both are run 2.
     await forge.user.post(`/api/pipelines/${id}/resume`, { from: "a" });
     expect(await carryOut(id)).toMatchObject({ status: "completed", run: 2 });
   },

@@ -210,8 +210,8 @@ test("a frozen process that holds a queued job does not keep others from being a
     expect(taken.job.job_id).toBe(other.job_id);
     await taken.worker.complete(taken.job);
   });
-  // The poll of the other worker may end before the lock is released. Otherwise it gets the locked
-  // job.
+  // After the lock is released, the other worker gets the locked job, unless its poll has already
+  // timed out.
   const answered = (await Promise.allSettled(polls)).flatMap((poll) =>
     poll.status === "fulfilled" ? [poll.value] : [],
   );

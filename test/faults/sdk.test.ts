@@ -124,7 +124,8 @@ slowTest.each(DIFFERENT_CLIENTS)(
       const { url, stepUrl } = recorder;
       const statusesSeen = () => recorder.steps.flat().map(({ answer }) => answer.status);
       let isOver = false;
-      // Use up the tenant's rate limit until the client has been refused once, however slow it is.
+      // Use up the tenant's rate limit, so that even a slow client is refused. Stop after the
+      // client's first refusal.
       const spending = (async () => {
         while (!isOver && !statusesSeen().includes(429)) {
           await Promise.all(

@@ -173,8 +173,8 @@ slowTest("between measuring and billing", async () => {
 });
 
 /**
- * Kills the server after the bill and before the file: a directory with the file's name makes each
- * write of the file fail.
+ * Kills the server when it has written the job's bill to the database, but not yet the file at
+ * `path` to the store: a directory at this path makes each write of the file fail.
  */
 async function killedBeforeFile(jobId: string, path: string): Promise<void> {
   const file = join(forge.stack.storeDir, path);

@@ -1,8 +1,8 @@
 /**
  * Failed jobs that their workflow has not billed, in two cases:
  * - The workflow was terminated before it billed the job.
- * - The database lost the job's completion, and the job then ended as failed. The workflow, which
- *   still knows the completion, finds the failed job.
+ * - The database lost the job's completion, and the job then ended as failed. The workflow may
+ *   still try to complete the job. It then finds the job failed, and must bill it as failed.
  */
 
 import { billJob, requireBillable } from "../../activities/billing/billing";

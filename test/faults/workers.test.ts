@@ -227,8 +227,9 @@ test("a worker that reports five times in a row that it runs nothing has lost th
   await deny(4);
   await worker.heartbeat({ job_id, attempt });
   await deny(4);
-  // A heartbeat with `job_id: null` reports that the worker runs nothing, and is counted. One
-  // without `job_id` reports nothing about jobs, and neither increases the count nor resets it.
+  // A heartbeat with `job_id: null` reports that the worker runs nothing. Forge counts these
+  // heartbeats. A heartbeat that names the job resets the count. A heartbeat without `job_id` does
+  // not change the count.
   await worker.heartbeat();
   expect((await forge.user.job(job_id)).status).toBe("running");
   await deny(1);

@@ -40,9 +40,9 @@ test(
     const { stack } = servers;
     const perJob = new BlocksPerJob(servers, pool);
     for (const tenant of TENANTS) await ensureUser(pool, tenant, tenant);
-    // This first measurement only inserts some jobs for the ANALYZE. `empty` and `full` then have
-    // the same query plans, because both are measured after an ANALYZE of a small table `jobs`.
-    // Postgres reads a small table as a whole.
+    // Ignore this result: the call only inserts a few jobs, so that the next ANALYZE sees a small
+    // table `jobs`, like the ANALYZE before `full`. If it saw an empty table, the query plans of
+    // `empty` and `full` could differ, because Postgres reads a small table as a whole.
     await perJob.measure();
     await pool.query("vacuum analyze");
     const empty = await perJob.measure();
@@ -65,7 +65,8 @@ test(
     process.stderr.write(`blocks: ${JSON.stringify({ empty, full, reads })}\n`);
     // While a job runs, servers read the archive only for the state of that job.
     expect(full).toBeLessThan(1.3 * empty);
-    // For each of its 51 rows, a page also looks for a bill and for an artifact.
+    // A page of 50 jobs reads 51 rows, to learn whether there are more. For each row, it also looks
+    // for a bill and for an artifact. The limit is 12 blocks per row.
     expect(reads.page).toBeLessThan(51 * 12);
     expect(reads.laterPage).toBeLessThan(51 * 12);
     for (const read of [reads.unfinished, reads.job, reads.counts]) expect(read).toBeLessThan(50);

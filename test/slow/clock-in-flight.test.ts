@@ -1,4 +1,7 @@
-/** Records a step of the database's clock while other transactions are in flight. */
+/**
+ * Sets the database's clock while transactions are in flight. Servers notice this, and record by
+ * how many seconds the clock was set (a step).
+ */
 
 import { waitFor } from "../../dev/stack/wait";
 import { all, execute, maybeOne } from "../../platform/postgres/pool";

@@ -16,7 +16,7 @@ interface Copies {
 /**
  * Inserts copies of a completed job and its attempt. The copies are three seconds apart, and the
  * newest one ended an hour ago. A copy that is not archived also gets a billing line, because the
- * archiver skips a job without one. Copies no other rows of the job.
+ * archiver skips a job without one. The job's other rows are not copied.
  *
  * @param url connection string of a superuser.
  */

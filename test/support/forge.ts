@@ -46,11 +46,12 @@ export interface Forge {
 }
 
 /**
- * Jobs whose workflow still has work to do: jobs with an outbox entry, and unfinished jobs whose
- * last attempt has ended. The second condition is needed for a workflow that starts after the first
- * attempt has ended. Such a workflow reads the outcome from the database, so its job may have no
- * outbox entry. If Temporal is slow, several seconds may pass between the delivery of the start and
- * the workflow's first task.
+ * Jobs whose workflow still has work to do:
+ * - Jobs with an outbox entry.
+ * - Unfinished jobs whose last attempt has ended. Such a job may have no outbox entry: if the
+ *   attempt ended before the workflow was started, one call to Temporal delivers the start and the
+ *   outcome. The workflow then reads the outcome from the database. If Temporal is slow, it does
+ *   this several seconds after that call.
  */
 const JOBS_WITH_PENDING_WORK = `
   select job_id from outbox

@@ -4,7 +4,7 @@ import { waitFor } from "../../dev/stack/wait";
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
 
-/** Whether a worker can be assigned a job: its poll waits, or it has polled recently. */
+/** Whether an idle worker can be assigned a job: its poll waits, or it has polled recently. */
 export async function isOffered(pool: Queryable, workerId: string): Promise<boolean> {
   const rows = await all(
     pool,

@@ -14,8 +14,8 @@ export async function tabTo(page: Page, target: Locator): Promise<void> {
 }
 
 /**
- * Waits until the element has the focus and is not busy: a busy button already has its new name,
- * but ignores keys.
+ * Waits until the element has the focus and is not busy. For example, the button "Drain" becomes
+ * "Undrain" while it is still busy, and a busy button ignores keys.
  */
 export const focused = (page: Page, target: Locator): Promise<void> =>
   target.and(page.locator(":focus:not([aria-busy=true])")).waitFor();

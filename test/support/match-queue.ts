@@ -45,12 +45,11 @@ interface Assignment {
  *
  * Idle workers choose a job, the least capable worker first, so that a CPU job does not occupy the
  * only GPU while a CPU worker is idle. Each tenant has one candidate: among its jobs that fit the
- * worker, the oldest of those with the highest priority. The worker takes the best candidate. A
- * criterion of this list decides only between candidates that are equal by all earlier ones:
+ * worker, the oldest of those with the highest priority. The worker takes the best candidate. Each
+ * criterion of this list is used only if all criteria above it give a tie:
  *
- * 1. The job with the highest rank wins. By default, the rank of a job is 0. The operator can
- *    configure that the priorities of a tenant count against other tenants. The rank of this
- *    tenant's jobs is their priority.
+ * 1. The job with the highest rank wins. The rank is the job's priority if the operator has listed
+ *    the job's tenant in FORGE_RANKED_TENANTS, and 0 otherwise.
  * 2. On a shared worker, count for each tenant the shared workers that run its jobs. Count only
  *    workers that are at least as capable as this worker. The tenant with the fewest wins.
  * 3. The oldest job wins.

@@ -6,7 +6,10 @@ import { killInTurn, processesOf } from "./kill-in-turn";
 import { writeHandlers } from "./own-handlers";
 import { OVER, type Pipeline, readPipeline } from "./pipelines";
 
-/** Handlers that do no work. Their reported metrics are billed. */
+/**
+ * Handlers that do no real work. They report fixed metrics, so that the cost of a pipeline is known
+ * (COST_USD).
+ */
 const HANDLERS = {
   audit: `cp "$FORGE_INPUT_DATASET_URI" "$FORGE_OUTPUT_DIR/scored.jsonl"
 echo '{"result": {}, "metrics": {"rows_processed": 1000}}' > "$FORGE_RESULT_FILE"`,
@@ -70,8 +73,8 @@ async function uploadRow(forge: Forge): Promise<string> {
 }
 
 /**
- * Submits the pipelines, a few at a time. A submission without a response is repeated under its
- * idempotency key.
+ * Submits the pipelines one after another, with random pauses. Repeats a submission under the same
+ * idempotency key until it succeeds.
  */
 async function submitAll(
   forge: Forge,

@@ -61,7 +61,8 @@ export async function proveSums(
   expect(records.filter(({ state }) => state !== "final")).toEqual([]);
   const months = [...new Set(records.map(({ created_at: at }) => at.slice(0, 7)))].sort();
   const tags = await tagsOf(forge, userId);
-  // Each record counts in one month only, because no deployment in these tests spans two months.
+  // In these tests, the whole cost of a record belongs to the month of its `created_at`. Only a
+  // deployment could have costs in several months, and no deployment in these tests spans two.
   const summaries = await Promise.all(
     months.map((month) => user.get<Summary>(`/api/billing/summary?period=${month}`)),
   );

@@ -34,8 +34,8 @@ const BODIES: [string, object][] = [
   ["evaluate", { checkpoint_id: "ckpt", benchmark: "b" }],
 ];
 /**
- * The tag lets deploy jobs run only on workers that stay alive. If a worker with a deployment were
- * lost, Forge would add a job to replace the lost server.
+ * The tag restricts deploy jobs to workers that stay alive. Otherwise, Forge would add a job for
+ * each model server that is lost with its worker.
  */
 const DEPLOYMENT: [string, object] = [
   "deploy",
@@ -43,9 +43,9 @@ const DEPLOYMENT: [string, object] = [
 ];
 const DEPLOYMENTS = 0.04;
 /**
- * Only submissions with a lower number can be deploy jobs, so that few deployments are active.
- * After a long outage of the server, Forge adds jobs to replace the servers of every active
- * deployment.
+ * Submissions with this number or a greater one are never deploy jobs. This limits the number of
+ * active deployments: after a long outage of forge-server, Forge adds jobs that replace the model
+ * servers of all active deployments.
  */
 const LAST_DEPLOYMENT = 300;
 

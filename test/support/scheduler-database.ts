@@ -52,11 +52,11 @@ const MOST_CAPABLE = {
 };
 
 /**
- * Random fleets that yield many assignments of a tenant's only job:
- * - Few workers are shared, because `assignOnlyJob` assigns nothing if a shared worker fits the
- *   job. FLEETS sets the field `serves` of each worker at random. A shared worker stays shared only
- *   if this field is "cyd".
- * - A worker with eight GPUs is not shared, and can run any job of its owner.
+ * Random fleets for tests of `assignOnlyJob` and `startNewJob`. Both assign a tenant's only queued
+ * job to a worker of the tenant, but assign nothing if a shared worker fits the job. To make them
+ * assign many jobs:
+ * - Few workers are shared: only shared workers of FLEETS whose random field `serves` is "cyd".
+ * - A worker with eight GPUs is never shared, and can run any job of its owner.
  */
 export const OWN_FLEETS = FLEETS.map((fleet) =>
   fleet.map((each) =>

@@ -57,7 +57,8 @@ export async function useSettableClock(forge: Forge): Promise<(byS: number) => P
     `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
      order by pid = pg_backend_pid()`,
   ).catch(() => undefined);
-  // The restart also gives other processes time to notice that their connections are gone.
+  // During the restart, the other processes (for example this one) notice that their connections
+  // were closed.
   await forge.stack.server?.kill();
   await forge.stack.startServer();
   return async (byS) => {
@@ -66,9 +67,9 @@ export async function useSettableClock(forge: Forge): Promise<(byS: number) => P
 }
 
 /**
- * Waits until each server has checked the clock. If a test first sets the clock forward and then
- * back, or first back and then forward, call this function between the two changes. A server that
- * checks the clock only after both changes may record the second change once more (see ClockWatch).
+ * Waits until each server has checked the clock. Call this function between two changes of the
+ * clock in opposite directions. Otherwise, a server may check the clock only after both changes,
+ * and the second change may then be recorded twice (see the limits of ClockWatch).
  */
 export async function untilAllCheckClock({ ctx: { pool }, servers }: Forge): Promise<void> {
   await execute(pool, "delete from clock_looks");

@@ -22,8 +22,8 @@ export async function spreadOverMonths({ ctx }: Forge): Promise<void> {
      end $$`,
     `create trigger test_bill_earlier before insert on billing_records for each row
      when (new.state = 'final') execute function test_bill_earlier()`,
-    // If the month of a bill is closed, Forge adds the bill's line to the open month. Move the line
-    // to the month of the bill, which is part of the line's id.
+    // The month of such an old bill may be closed. Forge then writes the bill's line to the open
+    // month. So move each line to the month at the end of its id, which is the bill's month.
     `create function test_line_earlier() returns trigger language plpgsql as $$
      begin
        new.month := to_date(right(new.line_id, 7), 'YYYY-MM');

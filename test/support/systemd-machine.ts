@@ -34,8 +34,9 @@ touch "$1"
 exec sleep infinity`;
 
 /**
- * Simulates this machine with systemd: in a mount namespace of the test, with a stand-in for
- * systemctl. Accounts and units that are created in the namespace don't exist outside.
+ * Simulates a machine that runs systemd. Commands run on this machine, but in a mount namespace of
+ * the test and with a stand-in for systemctl. Accounts and units that they create don't exist
+ * outside the namespace.
  */
 export class SystemdMachine {
   static readonly isPossible =

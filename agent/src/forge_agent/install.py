@@ -74,8 +74,9 @@ def _require_reachable(account: pwd.struct_passwd) -> None:
 def _give_state(folder: Path, account: pwd.struct_passwd) -> None:
     """Makes the account the owner of the state folder, and of each agent's state in it.
 
-    Agents of other accounts may have left this state. Raises ConfigError for a folder of another
-    account that contains files but no agent's state. Such a folder may serve another purpose.
+    An agent that ran as another account may have written this state. Raises ConfigError if the
+    folder belongs to another account, is not empty and has no agent's state: the folder may serve
+    another purpose.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)

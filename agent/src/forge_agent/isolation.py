@@ -70,8 +70,9 @@ def find_isolation(config: AgentConfig, folders: list[Path]) -> Isolation:
     base = claim_user_range(config.slot_user_base) if is_root else config.slot_user_base
     user = SlotUser(base or config.slot_user_base, gpu_groups())
     if is_root and base:
-        # End the processes that a killed agent's job left. They could kill the test commands
-        # below, and the agent would then run handlers as root.
+        # End the processes that a killed agent's job left. They run as the same user as the test
+        # commands below, and could kill them. The agent would then wrongly decide that handlers
+        # can't run as separate users, and run them as root.
         end_processes_of(base)
     modes = {folder: folder.stat().st_mode & 0o777 for folder in folders}
     for folder, mode in modes.items():
@@ -93,8 +94,9 @@ def find_isolation(config: AgentConfig, folders: list[Path]) -> Isolation:
         user.uid,
         why_not,
     )
-    # Containers still run as separate users, if the machine has these users. A container needs no
-    # access to the agent's folders, because the runtime mounts the job's folders as root.
+    # Handlers in containers still run as separate users, unless `no_users` gives a reason why that
+    # is impossible. They need no access to the agent's folders, because the runtime mounts the
+    # job's folders as root.
     return Isolation(None if no_users else user.uid, True, user.groups)
 
 

@@ -118,8 +118,9 @@ def _permit(name: str, parent: int | None) -> None:
     folder = os.open(name, _NAME_ONLY, dir_fd=parent)
     try:
         if os.fstat(folder).st_mode & stat.S_IRWXU != stat.S_IRWXU:
-            # Use the descriptor, because the name may be a link by now. Ignore a failure: root
-            # needs no permission, and for other users the next operation on the folder fails.
+            # Use the descriptor, because the name may be a link by now. Ignore an error here: root
+            # needs no permission, and without root the next operation on the folder raises an
+            # error.
             with contextlib.suppress(OSError):
                 Path(f"/proc/self/fd/{folder}").chmod(stat.S_IRWXU)
     finally:

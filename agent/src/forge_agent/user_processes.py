@@ -12,8 +12,8 @@ logger = logging.getLogger(__name__)
 
 TIMEOUT_S = 10.0
 _PAUSE_S = 0.02
-# The time-out applies only after this many rounds: the machine may have been suspended, or may be
-# so busy that a round takes seconds.
+# The time-out applies only after this many rounds. Otherwise it could end the loop after one round,
+# if the agent was paused, or if the machine is so busy that a round takes seconds.
 _MIN_ROUNDS = 20
 _HELPER_S = 1.0
 

@@ -1,4 +1,4 @@
-"""Decides which failures are transient, so that a retry may succeed."""
+"""Decides whether a failure is transient, which means that a retry may succeed."""
 
 import errno
 import re
@@ -83,7 +83,7 @@ def _is_gpu_failure(text: str) -> bool:
 def first_line(error: BaseException) -> str:
     """Returns the line that says what failed, without the advice that PyTorch adds below it.
 
-    The advice is the same after every failure of CUDA: it always mentions device-side assertions.
+    The advice mentions device-side assertions after every failure of CUDA, whatever the cause.
     """
     return str(error).partition("\n")[0] or type(error).__name__
 

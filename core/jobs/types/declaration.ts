@@ -116,9 +116,9 @@ interface PipelineDeclaration {
   takes?: ReferenceField;
   /**
    * The role of this type in a template's sweep. Exactly one type has each role:
-   * - `varied`: the sweep has one step of this type for each set of fields.
+   * - `varied`: the sweep has one step of this type for each entry of the request's `sweep`.
    * - `judged`: the sweep has one step of this type for each `varied` step, to evaluate its result.
-   * - `chosen`: the sweep has one step of this type, which continues with the best run.
+   * - `chosen`: the sweep has one step of this type. It uses the result of the best `varied` step.
    */
   sweep?: "varied" | "judged" | "chosen";
 }
@@ -146,7 +146,10 @@ interface ClientDeclaration {
     step: string;
     /** Example of a gate condition on a step's result. */
     gate: string;
-    /** Color of the type's bars. Color-blind readers must be able to tell adjacent bars apart. */
+    /**
+     * Color of the type in the chart of costs per day, which stacks the types. Color-blind readers
+     * must be able to tell adjacent colors apart.
+     */
     color: { light: string; dark: string };
   };
 }

@@ -62,7 +62,7 @@ function Loaded({ artifact }: { artifact: Artifact }) {
       params: { artifactId: artifact.artifact_id },
       search: { ...search, ...next },
       replace: true,
-      // By default, the router would scroll the page to an earlier position.
+      // By default, the router would scroll the page to the position saved for this path.
       resetScroll: false,
     });
   const tables = tablesOf(artifact);

@@ -54,7 +54,8 @@ function Loaded({ job, error, onRetry }: { job: JobData; error: unknown; onRetry
       params: { jobId: job.job_id },
       search: { ...search, ...next },
       replace: true,
-      // If `resetScroll` is true, the router scrolls the page and its log to an earlier position.
+      // If `resetScroll` is true, the router scrolls the page and its log to the positions saved
+      // for this path.
       resetScroll: false,
     });
   const explanation = explainJob(job, attempts);

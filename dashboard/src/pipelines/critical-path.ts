@@ -49,19 +49,24 @@ function spanOf(
   return { step, startMs, endMs: startMs + expectedMs, isForecast: true, isUnknown };
 }
 
-/** The steps that decide when the pipeline ends. Making other steps faster has no effect. */
+/**
+ * The steps that decide when the pipeline ends. Making other steps faster has no effect.
+ * @param spans in topological order.
+ */
 export function criticalPath(spans: readonly StepSpan[]): ReadonlySet<string> {
-  const byName = new Map(spans.map((span) => [span.step.name, span]));
   const path = new Set<string>();
-  let at = latest(spans);
-  while (at && !path.has(at.step.name)) {
-    path.add(at.step.name);
-    at = latest(at.step.needs.flatMap((name) => byName.get(name) ?? []));
+  for (let at = latest(spans); at; ) {
+    const { name, needs } = at.step;
+    path.add(name);
+    at = latest(spans.filter(({ step }) => needs.includes(step.name)));
   }
   return path;
 }
 
-/** The span that ends last. On a tie, the later span in the list: it may depend on the others. */
+/**
+ * The span that ends last. If several end at that time, the last of them in topological order: with
+ * a forecast duration of 0, a step ends at the same time as the step that it depends on.
+ */
 const latest = (spans: readonly StepSpan[]): StepSpan | undefined =>
   spans.reduce<StepSpan | undefined>(
     (last, span) => (last && last.endMs > span.endMs ? last : span),

@@ -8,8 +8,9 @@ export interface ReplaceableGate {
 }
 
 /**
- * The step name that the API uses for a sweep's gate: the job type of the evaluations. A sweep has
- * one gate for all its evaluations. The evaluation steps have numbered names, e.g. `evaluate-1`.
+ * The name that a sweep's gate has in the API's field `step`. It is the job type of the evaluations
+ * and not the name of a step, because the gate applies to all of them: `evaluate-1`, `evaluate-2`
+ * and so on.
  */
 const SWEEP_GATE_STEP: string = SWEEP.judged;
 

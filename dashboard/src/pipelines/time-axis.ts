@@ -45,8 +45,8 @@ export function timeAxis(spans: readonly Interval[]): TimeAxis {
   return {
     shareOf: (ms) => Math.min(1, Math.max(0, drawn(ms) / lengthMs)),
     breaks,
-    // No ticks after the start of the first shortened idle period: from there on, the axis shows
-    // less than the real time since the start.
+    // No ticks after the start of the first shortened idle period: from there on, the distance from
+    // the start of the axis is no longer proportional to the time.
     ticks: ticksOf(lengthMs).filter((ms) => ms + fromMs <= (breaks[0]?.startMs ?? toMs)),
   };
 }

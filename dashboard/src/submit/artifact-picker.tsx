@@ -20,8 +20,8 @@ interface Props {
 const MOST = 12;
 /**
  * How many artifacts to load per request, for a field that takes ids and for a field that takes
- * URIs. More artifacts are loaded for URIs, because an artifact without tables adds no URI to the
- * list.
+ * URIs. More artifacts are loaded for URIs, because only the URIs of table files are listed
+ * (`tablesOf`), and some artifacts have none.
  */
 const READ_AT_ONCE = { id: MOST, uri: 60 };
 const TYPING_MS = 200;

@@ -56,7 +56,7 @@ export function offersOf(artifact: Artifact, { takes }: ArtifactSource): Offer[]
   }));
 }
 
-/** The paths of the artifact's tables. */
+/** The paths of the artifact's tables, which are its JSON Lines, CSV and Parquet files. */
 export function tablesOf({ manifest }: Artifact): string[] {
   const files = (manifest as { files?: { path?: unknown }[] }).files ?? [];
   return files.flatMap(({ path }) => (typeof path === "string" && TABLE.test(path) ? [path] : []));

@@ -82,7 +82,10 @@ export function useSubmitForm(type: JobType, start: Start) {
   };
 }
 
-/** The field that an error names. `param` may be the field's alias, or a path within the field. */
+/**
+ * The field that an error names. `param` may be the stored name of a field that has another name in
+ * this form, or a path within the field.
+ */
 function fieldOf(error: unknown, form: FormSchema): { name: string; message: string } | undefined {
   const { param, atField: message } = describeError(error);
   const path = param?.replace(/^payload\./, "");

@@ -6,9 +6,9 @@ import { failPeer, POOL, serveQueue, WORKERS } from "./serve-peer";
 const QUEUE = "audit";
 
 /**
- * pg-boss jobs, fetched and completed by 16 loops. pg-boss's own workers poll at most twice a
- * second. These loops fetch without a pause while any submitted job has not completed. Without such
- * a job they don't poll, because polling would take CPU time from the other peers.
+ * pg-boss jobs, fetched and completed by 16 loops, because pg-boss's own workers poll at most twice
+ * a second. The loops fetch without a pause until all submitted jobs have completed. Then they wait
+ * for the next submission without polling: polling would take CPU time from the other peers.
  */
 async function main(): Promise<void> {
   const boss = new PgBoss({ connectionString: process.argv[2] ?? "", max: POOL });

@@ -6,7 +6,7 @@ import type { LoadReply, Loads } from "./load-generator";
 
 /** The parent's handle of the load generator process. */
 export class Generator {
-  /** The largest `cpuShare` of all loads that ran after the last call of `takeMaxCpuShare`. */
+  /** The largest `LoadReply.cpuShare` since the last call of `takeMaxCpuShare`. */
   private share = 0;
 
   private constructor(private readonly child: ChildProcess) {}
@@ -37,7 +37,7 @@ export class Generator {
     return reply.result as Awaited<ReturnType<Loads[Name]>>;
   }
 
-  /** Returns the largest `cpuShare` of all loads since the last call, and resets it to 0. */
+  /** Returns the largest `LoadReply.cpuShare` since the last call of this method. */
   takeMaxCpuShare(): number {
     const { share } = this;
     this.share = 0;

@@ -21,7 +21,7 @@ interface Options {
   /** An empty database. */
   databaseUrl: string;
   say: Say;
-  /** Called when the process runs, so that the caller can end it even if the start fails. */
+  /** Called with the server's process before it is ready. The caller must end it in any case. */
   onSpawn(process: ManagedProcess): void;
 }
 
@@ -37,7 +37,8 @@ export class HatchetServer {
   ) {}
 
   static async start({ home, databaseUrl, say, onSpawn }: Options): Promise<HatchetServer> {
-    // A worker's SDK rejects a server that does not say its version.
+    // The linker option sets the server's version. Without it, Hatchet's SDK treats the server as
+    // an old release that is no longer supported, and some starts of a worker fail.
     const programs = await PROGRAMS.build(
       "Building a Hatchet server with Go (once, usually 2 minutes on 2 cores) …",
       say,

@@ -92,7 +92,8 @@ async function runJob({ pool, url, userKey }: CountedForge, worker: ApiClient): 
     const text = "select from workers where worker_id = $1 and available_until > now()";
     return (await all(pool, text, [WORKER])).length === 1;
   });
-  // Wait for the poll's last read. A worker's poll has usually waited for a while when a job comes.
+  // The poll now reads once more and then waits. Submit only when it waits: in a real fleet, a poll
+  // has usually waited for a while when a job comes.
   await sleep(AFTER_MS);
   await new ApiClient(url, userKey).submit("audit", { dataset_uri: "s3://bucket/data.parquet" });
   const { job_id, attempt } = await polled;
@@ -122,12 +123,14 @@ const labelOf = (statements: string[]): string =>
   statements.map((text) => text.replace(/\s+/g, " ").trim().slice(0, LABEL_LENGTH)).join(SEPARATOR);
 
 /**
- * Counts the transactions or calls of the cheapest job, by label. More expensive jobs are ignored:
- * they may have extra transactions or calls that other jobs don't need. For example, a cached key
- * expires during a job and is looked up again.
+ * Returns, by label, how many transactions or calls one job needs.
  *
- * Background loops also use the labels in `idle`, and may raise their counts during some jobs. The
- * result for such a label is therefore the lowest count of all jobs.
+ * Labels outside of `idle` are counted in the cheapest job, which has the fewest transactions or
+ * calls with such labels. Another job may need more: for example, a cached key expires during the
+ * job and is looked up again.
+ *
+ * A background loop that runs during a job adds to the counts of labels in `idle`. For a label in
+ * `idle`, the result is therefore its lowest count in any job.
  *
  * @param jobs for each job, the labels of its transactions or calls.
  * @param idle the labels that were seen while no job ran.

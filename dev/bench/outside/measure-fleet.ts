@@ -42,7 +42,7 @@ export async function measureFleet(stage: Stage, scale: Scale): Promise<Row[]> {
           unit: "ms",
           goal: { of: "forge", atMost: 20 },
         },
-        // The p99 of all rounds together: one round has too few jobs above it.
+        // The p99 of all rounds together. The jobs of one round are too few for a reliable p99.
         { forge: [quantile(received, 0.99)] },
         { generatorShare: generator.takeMaxCpuShare() },
       ),

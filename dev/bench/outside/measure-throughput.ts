@@ -7,16 +7,16 @@ import type { Scale } from "./scale";
 import type { Forge, Stage } from "./stage";
 
 /**
- * Factor between the number of jobs in a round of a queue that is a library, and in Forge's round.
- * Such queues are faster, and a round must take at least a second.
+ * Multiplies the number of jobs per round for the job queues that are libraries. They are faster
+ * than Forge, and every round must take at least a second.
  */
 const LIBRARY_FACTOR = 8;
 
 /**
  * P1: jobs per second from submission to `completed`. Peers: bare workflows on the same Temporal
  * server, and job queues on the same Postgres. The queues have no remote workers, no bills and no
- * manifests. Hatchet has rounds of its own after the others, because its server also works while no
- * job runs.
+ * manifests. Hatchet is compared last, in separate rounds: its server uses CPU time even without
+ * jobs, and would disturb the other measurements.
  */
 export async function measureThroughput(stage: Stage, scale: Scale): Promise<Row[]> {
   const forge = await stage.startForge();

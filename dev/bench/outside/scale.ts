@@ -33,7 +33,7 @@ export interface Scale {
   starts: number;
   /** P11: number of queued jobs if they are all of one tenant and have the same requirements. */
   manyQueued: number;
-  /** P11: number of queued jobs if each has a different tenant, or different requirements. */
+  /** P11: number of queued jobs in two cases: each has its own tenant, or its own requirements. */
   manyGroups: number;
   growthRounds: number;
 }

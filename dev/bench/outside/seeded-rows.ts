@@ -38,7 +38,7 @@ export interface QueuedJobs {
   jobs: number;
   /** Number of tenants that own the jobs. The tenant that runs the benchmark is not one of them. */
   tenants: number;
-  /** Number of requirement groups of each tenant's jobs. */
+  /** Number of different requirements among the jobs of each tenant. */
   groups: number;
 }
 

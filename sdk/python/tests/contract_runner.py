@@ -63,7 +63,10 @@ async def run_step(
 
 
 def given(value: Any, variables: Mapping[str, str], folder: Path) -> Any:  # noqa: ANN401
-    """Replaces `${name}`, `$file` and `$folder` in an argument. Writes each `$file`."""
+    """Replaces `${name}` by a variable, and `$file` and `$folder` objects by paths below `folder`.
+
+    Writes the `text` of each `$file` object to its path.
+    """
     if isinstance(value, str):
         return re.sub(r"\$\{(\w+)\}", lambda found: variables[found[1]], value)
     if isinstance(value, list):

@@ -1,8 +1,9 @@
-"""Measures the SDK's overhead: compares `status` with the same request by the HTTP library alone.
+"""Measures the SDK's overhead over its HTTP library, httpx2.
 
-The calls alternate: 50 by the HTTP library, then 50 by the SDK, and so on. Prints as JSON how many
-milliseconds the HTTP library and the SDK took in total. The argument is the number of calls. Needs
-the environment variables SERVICE_BASE_URL, SERVICE_API_KEY and JOB_ID.
+Calls the SDK's method `status`, and sends the same request with httpx2 alone. The calls alternate:
+50 with httpx2, then 50 with the SDK, and so on. Prints as JSON how many milliseconds httpx2 and the
+SDK took in total. The argument N means N calls with httpx2 and N calls with the SDK. Needs the
+environment variables SERVICE_BASE_URL, SERVICE_API_KEY and JOB_ID.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ def test_wait_polls_if_there_are_no_events(
 
     server.script = script
     assert waited(server, client, is_async=is_async, poll_interval=30) == "j1"
-    # Each pause is the poll interval minus the duration of the round.
+    # Each pause is the poll interval minus the time since the last poll.
     assert all(25 < pause <= 30 for pause in no_pauses) and len(no_pauses) == 4
     assert sum("/events" in request.path for request in server.requests) == 2
 

@@ -3,8 +3,8 @@ import { requirePositive } from "./limits.ts";
 import { after } from "./timer.ts";
 
 /**
- * Each poll gets at least this time, so that a poll right before the deadline can still succeed. If
- * the time-out of the whole wait is shorter, each poll gets at least that time-out instead.
+ * Minimum time for a poll, so that a poll right before the deadline can still succeed. If the
+ * time-out of the whole wait is shorter, each poll gets the time-out of the whole wait.
  */
 const MIN_POLL_MS = 1_000;
 

@@ -42,7 +42,7 @@ async function* rest(
   };
   const { response, chunks, close } = await transport.open(request, options);
   try {
-    // All bytes had arrived when the connection was lost.
+    // The previous connection was lost after the last byte had arrived.
     if (response.status === RANGE_NOT_SATISFIABLE) return;
     const start = startOf(response, path);
     if (start > offset) {

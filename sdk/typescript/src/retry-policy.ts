@@ -7,8 +7,8 @@ const NOT_HANDLED = new Set([408, 429, 503]);
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 8_000;
 /**
- * The longest pause that a response can request by Retry-After. If a response requests more, a
- * policy with `atLeastMs` pauses for this maximum. A policy without `atLeastMs` gives up.
+ * The longest Retry-After that is obeyed. If a response requests more, a policy with `atLeastMs`
+ * pauses only for this time, and a policy without `atLeastMs` gives up.
  */
 const MAX_RETRY_AFTER_MS = 60_000;
 

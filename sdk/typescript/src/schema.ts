@@ -605,7 +605,7 @@ export interface PipelineStep {
   approval?: {
     /** null: not decided yet */
     approved: boolean | null;
-    /** the name of the key that decided, or temporal */
+    /** the name of the key that decided; `temporal` or `temporal:<name>` if the decision was sent to the workflow directly */
     by: string | null;
     at: string | null;
     note: string | null;
@@ -916,7 +916,7 @@ export interface BillingSummary {
   estimated_invoice: {
     currency: "USD";
     lines: Array<{
-      /** `accruing`: live deployments so far; `storage`: only if the card has a storage price */
+      /** `accruing`: the cost of live deployments so far; `storage`: only if the card has a storage price */
       kind: "jobs" | "accruing" | "storage" | (string & {});
       job_type: "generate" | "audit" | "distill" | "train" | "evaluate" | "deploy" | (string & {}) | null;
       description: string;
@@ -1448,7 +1448,7 @@ export interface ReceivedFile {
   complete: boolean;
   /** SHA-256 of the whole file; null until complete */
   sha256: string | null;
-  /** faster than parts: PUT the whole file to this URL with these headers, then repeat the request */
+  /** a faster way than sending parts: PUT the whole file to this URL with these headers, then send this request again */
   upload?: {
     url: string;
     headers: Record<string, string>;
@@ -1807,7 +1807,7 @@ export interface Operations {
   createPipeline: {
     body: {
       template: "byo-data" | "synthetic" | (string & {});
-      /** payload fields and options of each step that no earlier step provides */
+      /** for each step: its options, and the payload fields that no earlier step provides */
       params?: Record<string, Record<string, unknown>>;
       skip?: Array<"generate" | "audit" | "distill" | "train" | "evaluate" | "deploy" | (string & {})>;
       /** one training for each entry, whose fields override params.train; the best one is used */
@@ -1865,7 +1865,7 @@ export interface Operations {
   estimatePipeline: {
     body: {
       template: "byo-data" | "synthetic" | (string & {});
-      /** payload fields and options of each step that no earlier step provides */
+      /** for each step: its options, and the payload fields that no earlier step provides */
       params?: Record<string, Record<string, unknown>>;
       skip?: Array<"generate" | "audit" | "distill" | "train" | "evaluate" | "deploy" | (string & {})>;
       /** one training for each entry, whose fields override params.train; the best one is used */
@@ -2531,7 +2531,7 @@ export interface Operations {
       name?: string;
       /** a user key can create only user and worker keys */
       scope?: "user" | "worker" | "admin" | (string & {});
-      /** the key is invalid from then on; by default never; no later than the key that creates it */
+      /** when the key expires; null: never. A key that expires can only create keys that expire no later */
       expires_at?: string | null;
       /** for a worker key: how many workers it may register and act for; by default any number */
       workers?: number | null;

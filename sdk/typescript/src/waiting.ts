@@ -34,8 +34,8 @@ export class WaitState {
   /** Whether an event said that the job has ended. */
   hasEnded = false;
   /**
-   * Whether the wait has already used its one poll without a pause. It makes this poll when an
-   * event says that the job has ended. All other polls come after the poll interval.
+   * Whether an event about the job's end has already caused a poll without a pause. If this poll
+   * did not show the end, all later polls wait for the poll interval.
    */
   #hasPolledAtEnd = false;
 
@@ -84,8 +84,8 @@ export class WaitState {
 
   /** Ends a round. Returns how long to pause before the next one. */
   end(): number {
-    // If this round could not open its event connection, because `maxStreams` connections were
-    // open, we don't know whether events arrive. Then don't change the count of silent rounds.
+    // Don't count a round that was due to open a connection but found `maxStreams` connections
+    // open: such a round does not show whether events arrive.
     if (this.#hasListened || !this.#isDue) {
       this.#silentRounds =
         this.#following.hasReceived && this.#hasListened ? 0 : this.#silentRounds + 1;

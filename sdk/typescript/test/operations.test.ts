@@ -71,8 +71,8 @@ const PRICES = {
 };
 
 /**
- * SDK calls, keyed by operation id. The examples of the job types give some calls. The calls that
- * are written here replace them.
+ * SDK calls, keyed by operation id. A job type without a call in this list uses its call from
+ * `examplesOfJobTypes`.
  */
 const CALLS: Record<string, (c: Forge, folder: string) => unknown> = {
   ...examplesOfJobTypes(),

@@ -133,7 +133,7 @@ test("wait polls if no events arrive", async () => {
   expect(pauses).toHaveLength(30);
   expect(Math.max(...pauses)).toBeLessThanOrEqual(2000);
   expect(Math.min(...pauses)).toBeGreaterThan(1000);
-  // The first two rounds open an event connection. After that, only every 12th round does.
+  // Event connections: in the rounds 1, 2, 13 and 25 (MAX_SILENT and RETRY_EVERY in waiting.ts).
   expect(server.asked.filter(isEvents)).toHaveLength(4);
 });
 

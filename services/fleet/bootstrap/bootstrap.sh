@@ -256,7 +256,7 @@ require_valid_key() {
 # `forge-agent install` creates the unit and the account.
 start_service() {
   unit=forge-agent-$WORKER_ID
-  # -B: write no bytecode. At the end of this function, root runs this Python, and the SSH user could not remove root's
+  # -B: write no bytecode. Below, root runs this Python, and the SSH user could not remove root's
   # files later.
   help=$("$python" -B -m forge_agent install --help)
   case $help in *--env-file*) ;; *)

@@ -1,5 +1,5 @@
 const REDACTED = "[redacted]";
-/** Stands for one character of a secret. No text of a machine contains it (a private use code). */
+/** Replaces each character of a secret. A private-use character: normal text never contains it. */
 const MASK = "\uE000";
 
 /** Replaces passwords in URLs and the given secrets with `[redacted]`. */
@@ -10,8 +10,9 @@ export function redact(text: string, secrets: string[]): string {
 }
 
 /**
- * The same for a text whose end was cut off. Removes an end that may be the beginning of a secret,
- * or of a user name and password in a URL.
+ * Like `redact`, for a text that was cut at its end. The cut text may end with an incomplete
+ * secret, or with an incomplete user name and password in a URL. `redact` would not recognize
+ * these, so the characters that may belong to them are removed.
  */
 export function redactCut(text: string, secrets: string[]): string {
   const longest = Math.max(1, ...secrets.map(({ length }) => length));

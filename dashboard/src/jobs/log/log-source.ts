@@ -78,8 +78,8 @@ export class LogSource {
     if (from === 0) return await this.open();
     const response = await this.fetch(`bytes=${from - 1}-`);
     const bytes = new Uint8Array(await response.arrayBuffer());
-    // `tail` is still set if `open` failed after reading the log's end. This response completes
-    // `whole`, so `tail` is not needed any more.
+    // `tail` is still set if `open` failed before `whole` was complete. This response has all bytes
+    // that are missing in `whole`, so `tail` is not needed any more.
     this.tail = undefined;
     if (response.status !== 206 || bytes.length <= 1) return this.changed();
     this.whole.append(bytes.subarray(1));

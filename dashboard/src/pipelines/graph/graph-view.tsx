@@ -18,8 +18,8 @@ const MAX_HEIGHT = 520;
 /** The maximum height of the graph in a narrow window, where steps run from top to bottom. */
 const MAX_HEIGHT_NARROW = 640;
 /**
- * In a narrow window, a touch drag scrolls the page. If the zoom is below this value, a touch drag
- * moves the graph instead.
+ * In a narrow window, `isPanned` is set if the graph's full width fits only at a zoom below this
+ * value. The user then has to zoom in to read the steps, and needs drags to move the graph.
  */
 const READABLE_ZOOM = 0.6;
 /** The difference between the widths of a narrow window and of the graph's frame, in px. */

@@ -8,7 +8,7 @@ import { fieldsToFill, inputsFromSteps, STEP_OPTIONS } from "./templates";
 
 export interface StepDraft {
   isIncluded: boolean;
-  /** The index of the chosen form in `formsOf(type)`, the alternative sets of payload fields. */
+  /** Index in `formsOf(type)`: which of the alternative sets of payload fields is chosen. */
   form: number;
   /** The text of the fields, by name. */
   values: Readonly<Record<string, string>>;

@@ -18,8 +18,8 @@ export function usePipelineEstimate(body: TemplateBody, isComplete: boolean) {
       forge.pipelines.estimate(JSON.parse(content ?? "{}") as TemplateBody, { signal }),
     placeholderData: (before) => before,
     staleTime: 30_000,
-    // Pipeline events do not refetch the estimate, because the estimate changes only when a job
-    // ends.
+    // The key starts with "pipelines", so each pipeline event would refetch the estimate. Most of
+    // these events don't change it, because it is based on past jobs.
     meta: { live: false },
   });
   return {

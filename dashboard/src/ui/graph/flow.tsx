@@ -28,9 +28,12 @@ interface Props<Each extends Node> {
   /** The height of the frame, in px. */
   height: number;
   isNarrow: boolean;
-  /** True: a drag moves the graph. False: a touch drag scrolls the page. */
+  /** True: a drag moves the graph. False: a touch drag scrolls the page, but see `focus`. */
   isPanned: boolean;
-  /** The node to show first in a graph that is too large to be readable as a whole. */
+  /**
+   * If the graph is too large to be readable as a whole, this node is shown first. A drag then
+   * moves the graph, even if `isPanned` is false.
+   */
   focus: string | undefined;
 }
 
@@ -50,10 +53,7 @@ function isTooLarge({
   return layout.width * MIN_READABLE_ZOOM > width || layout.height * MIN_READABLE_ZOOM > height;
 }
 
-/**
- * A graph that can be zoomed. The caller positions its nodes. A drag moves the graph if `isPanned`
- * is set, or if `focus` is set and the graph is too large for the screen.
- */
+/** A graph that can be zoomed. The caller positions its nodes. */
 export function Flow<Each extends Node>(props: Props<Each>) {
   const { label, nodes, edges, nodeTypes, layout, height, isNarrow, isPanned, focus } = props;
   const isLarge = focus !== undefined && isTooLarge(props);

@@ -70,7 +70,7 @@ class Following:
             self.last_event_id = event.id or self.last_event_id
 
     def interrupted(self, retry_policy: RetryPolicy) -> TransientFailure:
-        """Returns the failure to retry if a connection ended before the stream's end.
+        """Returns the TransientFailure for a connection that ended before the stream's end.
 
         Also resets the retry policy if the connection lasted longer than _LIVED_S. Such a
         connection counts as working, even if no event arrived.

@@ -18,7 +18,7 @@ class _Cancelled(BaseException):
 
 
 class _StoppableTransport(Transport):
-    """A transport that raises _Cancelled at the next chunk or pause after `stopped` is set."""
+    """Raises _Cancelled after `stopped` is set: at the next chunk, or in a pause before a retry."""
 
     def __init__(self, wire: Wire, stopped: threading.Event) -> None:
         super().__init__(wire)

@@ -31,7 +31,8 @@ class _Attached(BaseJob):
         return self._jobs
 
     def __eq__(self, other: object) -> bool:
-        # Compares the fields only, not `_jobs`: jobs that different clients have read may be equal.
+        # Compares the declared fields. Ignores `_jobs`, so that snapshots read by different clients
+        # can be equal.
         return type(other) is type(self) and vars(other) == vars(self)
 
     def __hash__(self) -> int:

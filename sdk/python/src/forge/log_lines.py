@@ -11,7 +11,7 @@ class LogLines:
         self.is_over = False
 
     def take(self, event: ServerSentEvent) -> Iterator[str]:
-        """Yields the lines that an event completes, without line ends. Raises ForgeHTTPError."""
+        """Yields the lines that an event completes, without newlines. Raises ForgeHTTPError."""
         if event.event == "end":
             self.is_over = True
         if event.event != "log":
@@ -24,7 +24,7 @@ class LogLines:
         yield from lines
 
     def rest(self) -> Iterator[str]:
-        """Yields the last line if it has no line end."""
+        """Yields the incomplete last line, if there is one."""
         if self._rest:
             yield self._rest
         self._rest = ""

@@ -42,7 +42,10 @@ def _unsafe_segment(segment: str) -> str | None:
 
 
 def require_distinct(paths: Iterable[str]) -> None:
-    """Raises UnsafePathError if two of the files can't exist together on some file system."""
+    """Raises UnsafePathError if two of the files conflict on at least one kind of file system.
+
+    For example, their paths differ only in case, or one file is a folder in the other's path.
+    """
     files: set[str] = set()
     folders: set[str] = set()
     spelling: dict[str, str] = {}

@@ -19,7 +19,7 @@ Parse = Callable[[Any], T] | type[T]
 
 
 def parsed(parse: Parse[T], content: Any) -> T:  # noqa: ANN401 (JSON)
-    """Applies `parse`. If `parse` is a model, raises ValidationError for invalid content."""
+    """Parses the content. If `parse` is a model, raises ValidationError for invalid content."""
     validate: Any = getattr(parse, "model_validate", parse)
     result: T = validate(content)
     return result

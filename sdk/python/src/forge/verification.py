@@ -69,9 +69,10 @@ def verify(
     extra: Callable[[], Iterable[str]],
     on_check: OnCheck | None,
 ) -> Verification:
-    """Checks the manifest's files and the stored manifest.json. Also reports extra files.
+    """Checks the manifest's files and the stored manifest.json.
 
-    Does not catch the errors of `files_of`, nor of the functions that the caller passes.
+    `extra` returns the paths of files that are not in the manifest. Each is reported as EXTRA.
+    Raises the errors of `files_of` and of the functions that the caller passes.
     """
 
     def checks() -> Iterator[FileCheck]:

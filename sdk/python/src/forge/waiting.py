@@ -49,7 +49,7 @@ class Watch:
         self.following = Following(path_of("/api/jobs/{}/events", job_id), {})
 
     def begin(self, job: BaseJob) -> None:
-        """Begins a round. Call it after each poll, before you open the event connection.
+        """Records the poll of a round. Call it before you open the round's event connection.
 
         `job`: the result of the poll. Raises WaitTimeoutError after the deadline.
         """
@@ -61,7 +61,7 @@ class Watch:
         return self._silent_rounds < _MAX_SILENT or self._silent_rounds % _RETRY_EVERY == 0
 
     def silence_s(self) -> float:
-        """Returns the next connection's time limit without data, in seconds."""
+        """Returns the read time-out of the next event connection, in seconds."""
         self._silence_s = max(0.05, min(_SILENCE_S, self.deadline.left_s()))
         return self._silence_s
 

@@ -39,7 +39,7 @@ class Wire:
 
     settings: Settings
     timeout_s: float = DEFAULT_TIMEOUT_S
-    """Seconds per step of a request: connecting, sending and receiving a chunk."""
+    """Time-out in seconds for connecting (at most 10), sending a chunk, and receiving a chunk."""
     max_retries: int = DEFAULT_MAX_RETRIES
     """Maximum consecutive retries. Progress of a transfer resets the count."""
     bearer: bool = False

@@ -4,7 +4,7 @@ const BLOCK = 64;
 
 /**
  * Computes constants of SHA-256: for each of the first 64 primes, the first 32 bits of the
- * fractional part of a root. `power`: 1/2 for square roots, 1/3 for cube roots.
+ * fractional part of the prime's square root (`power` = 1/2) or cube root (`power` = 1/3).
  */
 const rootBits = (power: number): number[] =>
   PRIMES.map((prime) => ((prime ** power % 1) * 2 ** 32) | 0);

@@ -8,8 +8,8 @@ export interface NewKeyOptions {
   scope?: ApiKey["scope"];
   expires_at?: Moment;
   /**
-   * Maximum number of workers that a `worker` key can register. A key with this maximum can act
-   * only for the workers that it registered.
+   * Maximum number of workers that a `worker` key can register. Default: no maximum. If this is
+   * set, the key can act only for the workers that it registered.
    */
   workers?: number;
   /**
@@ -40,9 +40,9 @@ export class ApiKeys extends Resource {
   /**
    * Exchanges this client's key for a session.
    *
-   * A session is a key of the same scope and name. It is valid for 12 hours, or until this client's
-   * key expires or is revoked. Pass the session's `key` to another client, and end the session
-   * with `revoke`. As with any new key, `key` is returned only once.
+   * A session is a new key with the scope and name of this client's key. It is valid for 12 hours.
+   * It ends earlier if this client's key expires or is revoked. Pass the session's `key` to another
+   * client, and end the session with `revoke`. As with any new key, `key` is returned only once.
    */
   async createSession(options?: CreateOptions): Promise<NewApiKey> {
     const request = { ...create("/api/auth/sessions", {}), isRepeatable: false };

@@ -76,7 +76,7 @@ export class Artifacts extends Resource {
   /**
    * Reads the manifest from the registry.
    *
-   * The manifest.json in the artifact's folder should have the same content.
+   * `verify` compares it with the manifest.json in the artifact's folder.
    */
   async manifest(artifactId: string, options?: RequestOptions): Promise<Manifest> {
     return await this.transport.json(get(path`/api/artifacts/${artifactId}/manifest`), options);

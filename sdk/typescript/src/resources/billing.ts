@@ -23,7 +23,10 @@ export interface RecordFilters extends ListOptions, OfUser {
 
 export type BudgetAnswer = Operations["getBudget"]["answer"];
 
-/** `client.billing`. A period is a month in UTC, such as `2026-11`. Default: this month. */
+/**
+ * `client.billing`. A period is a month in UTC, such as `2026-11`. Default: this month, except for
+ * `records`.
+ */
 export class Billing extends Resource {
   /**
    * Summarizes a month's costs by type, tag and pipeline.

@@ -8,7 +8,7 @@ import { create, get, path, post, put } from "../request.ts";
 import type { Operations, Pipeline, PipelineEstimate } from "../schema.ts";
 import { Resource } from "./resource.ts";
 
-/** The body of a new pipeline: a `template` with `params` for each step, or `steps`. */
+/** The body of a new pipeline. It has either a `template` (with `params` per step) or `steps`. */
 export type PipelineSubmission = Operations["createPipeline"]["body"];
 type OfTemplate = Extract<PipelineSubmission, { template: unknown }>;
 

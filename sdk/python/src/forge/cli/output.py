@@ -70,8 +70,8 @@ def print_all(
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, nothing: str) -> None:
     """Prints a table. In a terminal, leaves out the last columns if the table is too wide.
 
-    If only the first column fits, also prints the second column, which is usually the status. The
-    second column is truncated, or left out if the remaining width is less than _MIN_WIDTH.
+    The second column is usually the status, so it is truncated instead if it does not fit. It is
+    left out only if its width would be less than _MIN_WIDTH.
     """
     texts = [[_cell(value) for value in row] for row in rows]
     out = console()

@@ -167,7 +167,7 @@ class RateCard(Model):
 
 
 class RateCardAssignment(Model):
-    """The rate card of a tenant from a date."""
+    """The rate card for jobs that the tenant submits from `effective_from` on."""
 
     user_id: str
     rate_card: str

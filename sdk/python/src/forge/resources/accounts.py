@@ -29,9 +29,9 @@ class ApiKeys(Resource[M]):
     ) -> Request[NewApiKey]:
         """Creates a key. `scope` is `user` or `worker`. Admins can also create `admin` keys.
 
-        `workers` limits how many workers a `worker` key can register. The key can then act only for
-        these workers. `serving_hosts` (requires `workers`): hosts that may serve the workers'
-        models, besides the workers' own addresses.
+        `workers` limits how many workers a `worker` key can register. A key with this limit can act
+        only for the workers that it has registered. `serving_hosts` (requires `workers`): hosts
+        that may serve these workers' models, besides the workers' own addresses.
 
         The key's secret value, `key`, is returned only once. If the response is lost, the request
         is not retried: find the new key with `list`, and revoke it.
@@ -107,7 +107,10 @@ class Users(Resource[M]):
     def set_rate_card(
         self, user_id: str, rate_card: str, *, effective_from: datetime | str | None = None
     ) -> Request[RateCardAssignment]:
-        """Sets the rate card of a tenant from a date."""
+        """Sets the rate card for jobs that the tenant submits from `effective_from` on.
+
+        `effective_from`: default now.
+        """
         path = path_of("/api/admin/users/{}/rate-card", user_id)
         body = without_none({"rate_card": rate_card, "effective_from": time_text(effective_from)})
         return Request("PUT", path, RateCardAssignment, body=body)

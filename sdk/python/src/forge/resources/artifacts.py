@@ -241,7 +241,10 @@ class AsyncArtifacts(ArtifactsOperations[Async]):
     async def _in_thread(
         self, method: Callable[..., R], on_progress: Callable[[T], None] | None, *args: object
     ) -> R:
-        """Runs a method of `Artifacts` in a thread. Adds the callback as its last argument."""
+        """Runs a method of `Artifacts` in a thread.
+
+        Passes a callback as the method's last argument. It calls `on_progress` in the event loop.
+        """
         return await run_in_thread(
             self._transport.wire,
             lambda transport, report: method(Artifacts(transport), *args, report),

@@ -100,7 +100,7 @@ class Deployments(DeploymentsOperations[Sync]):
     ) -> Generator[ServerSentEvent, None, None]:
         """Sends a POST to the model. Yields the server-sent events of the response.
 
-        The parameters are those of `ask`. `body` must request a stream: `{"stream": True, …}`.
+        `path` is the same as for `ask`. `body` must request a stream: `{"stream": True, …}`.
         """
         request = _question(deployment_id, path, body, "POST")
         decoder = EventDecoder()
@@ -122,7 +122,7 @@ class AsyncDeployments(DeploymentsOperations[Async]):
     ) -> AsyncGenerator[ServerSentEvent, None]:
         """Sends a POST to the model. Yields the server-sent events of the response.
 
-        The parameters are those of `ask`. `body` must request a stream: `{"stream": True, …}`.
+        `path` is the same as for `ask`. `body` must request a stream: `{"stream": True, …}`.
         """
         request = _question(deployment_id, path, body, "POST")
         decoder = EventDecoder()

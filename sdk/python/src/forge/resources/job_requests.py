@@ -119,7 +119,10 @@ class JobsOperations(Resource[M], Generic[M, J]):
         job_type: str | Sequence[str] | None = None,
         user_id: str | None = None,
     ) -> Request[JobThroughput]:
-        """Reads how many jobs were submitted, ended and queued over time. Default: the last day."""
+        """Counts submitted, started, ended, waiting and running jobs over time.
+
+        Default: the last day.
+        """
         query = {
             "since": since,
             "until": until,
