@@ -9,7 +9,7 @@ import pytest
 from agent_support import dispatched_job
 
 from forge_agent.config import HandlerConfig
-from forge_agent.handler import Outcome, read_outcome, start_handler
+from forge_agent.handler import Outcome, ending_of_container, read_outcome, start_handler
 from forge_agent.handler_failed import HandlerFailed
 from forge_agent.handler_folder import HandlerFolder
 from forge_agent.job_report import Reports
@@ -93,6 +93,7 @@ def test_outputs_are_files_with_names_that_can_be_sent(folder: HandlerFolder) ->
         (Ending(1, None, None), None, "exit code 1: the last line", False),
         (Ending(75, None, None), None, "exit code 75: the last line", True),
         (Ending(None, 9, None), None, r"signal 9 \(SIGKILL\)", True),
+        (Ending(None, 40, None), None, r"signal 40 \(real-time\)", True),
         (Ending(None, 9, "used 3 GB"), None, "the handler used 3 GB", True),
         (
             Ending(1, None, None),
@@ -112,6 +113,20 @@ def test_failures(
     with pytest.raises(HandlerFailed, match=message) as raised:
         _read(folder, ending)
     assert raised.value.transient is transient
+
+
+@pytest.mark.parametrize(
+    ("code", "ending"),
+    [
+        (0, Ending(0, None, None)),
+        (1, Ending(1, None, None)),
+        (128, Ending(128, None, None)),
+        (137, Ending(None, 9, None)),
+        (255, Ending(255, None, None)),
+    ],
+)
+def test_the_exit_code_of_a_container(code: int, ending: Ending) -> None:
+    assert ending_of_container(Ending(code, None, None)) == ending
 
 
 def test_the_job_file_has_what_a_handler_needs(folder: HandlerFolder, tmp_path: Path) -> None:

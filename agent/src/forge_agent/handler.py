@@ -24,6 +24,10 @@ from .supervisor_client import Ending, SupervisedProcess
 EXIT_TRANSIENT = 75
 """A handler's exit code for a failure that a retry may fix (EX_TEMPFAIL)."""
 
+_SIGNALLED = 128
+"""The exit code of a container that a signal ended is 128 plus the signal's number."""
+
+_SIGNAL_NAMES = {int(each): each.name for each in signal.Signals}
 _MESSAGE_LIMIT = 4096
 _RESULT_LIMIT = 1024 * 1024
 
@@ -72,6 +76,12 @@ def start_handler(
         raise HandlerFailed(f"{command[0]}: {error.strerror}", transient=False) from error
 
 
+def ending_of_container(ending: Ending) -> Ending:
+    """Returns how a container's handler ended, from the exit code of the container's runtime."""
+    number = (ending.code or 0) - _SIGNALLED
+    return Ending(None, number, ending.reason) if number in signal.valid_signals() else ending
+
+
 def read_outcome(
     folder: HandlerFolder, ending: Ending, last_line: str, reports: Reports
 ) -> Outcome:
@@ -112,7 +122,9 @@ def _read_error(folder: HandlerFolder) -> str | None:
 
 def _describe(ending: Ending, last_line: str) -> str:
     if ending.signal is not None:
-        how = f"signal {ending.signal} ({signal.Signals(ending.signal).name})"
+        # Most real-time signals have no name.
+        name = _SIGNAL_NAMES.get(ending.signal, "real-time")
+        how = f"signal {ending.signal} ({name})"
     else:
         how = f"exit code {ending.code}"
     return f"the handler ended with {how}: {last_line}"

@@ -18,7 +18,7 @@ from .deployments import Deployments
 from .file_transfer import TransferFailed
 from .git_commit import commit_of
 from .gpu import Gpus
-from .handler import Outcome, read_outcome, start_handler
+from .handler import Outcome, ending_of_container, read_outcome, start_handler
 from .handler_failed import HandlerFailed
 from .handler_folder import HandlerFolder
 from .job_inputs import Inputs, NoSuchInput, local_path
@@ -32,13 +32,10 @@ from .output_storage import Storage, storage_for
 from .remove_tree import remove_tree
 from .sendable import sendable_text
 from .slot_user import RunAs
-from .supervisor_client import Ending
 
 logger = logging.getLogger(__name__)
 
 _MAX_BACKOFF_S = 10.0
-_SIGNALLED = 128
-"""The exit code of a command that a signal ended is 128 plus the signal's number."""
 _DEFAULT_LOG_BYTES = 64 * 1024 * 1024
 _DEADLINE_SLACK_S = 30.0
 """The agent ends a job this long after its deadline if the control plane has not ended it."""
@@ -248,10 +245,8 @@ class JobRunner:
             if config.image:
                 remove_container(name)
         lease.require()
-        if config.image and (ending.code or 0) > _SIGNALLED:
-            # If a signal ended the container (out of memory, for example), the runtime's exit code
-            # is 128 plus the signal's number.
-            ending = Ending(None, (ending.code or 0) - _SIGNALLED, ending.reason)
+        if config.image:
+            ending = ending_of_container(ending)
         if overdue.is_set():
             raise HandlerFailed(f"the handler ran longer than {limit_s:g} s", transient=False)
         return read_outcome(here, ending, log.last_line, reports)
