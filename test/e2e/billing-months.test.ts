@@ -43,8 +43,8 @@ afterAll(async () => {
 });
 
 /** Deploys a model, and backdates the deployment's start. */
-async function deployedSince(at: string, api = forge.user, more = {}): Promise<Deployment> {
-  const one = await deploy(api, more);
+async function deployedSince(at: string, more = {}): Promise<Deployment> {
+  const one = await deploy(forge.user, more);
   await execute(forge.ctx.pool, "update deployments set active_at = $2 where deployment_id = $1", [
     one.deployment_id,
     at,
@@ -117,23 +117,22 @@ test("a deployment is billed in the months of its lifetime, with leap day and da
 });
 
 test("a live deployment's cost is added to its tag's total, although 100 other tags cost more", async () => {
-  const { user } = await createTenant(forge, "tags");
-  const one = await deployedSince("2024-01-16T12:00:00Z", user, { tags: ["live"] });
-  const { accruing_usd: accruing, period } = await readSummary(user);
+  const one = await deployedSince("2024-01-16T12:00:00Z", { tags: ["live"] });
+  const { accruing_usd: accruing, period } = await readSummary(forge.user);
   await execute(
     forge.ctx.pool,
     `insert into billing_totals (user_id, month, dimension, value, records, cost_usd, gpu_hours,
                                  tokens, unbilled_gpu_hours)
-     select 'tags', $1, 'tag', tag, 1, usd, 0, 0, 0 from (values ('live', 0.5)) t (tag, usd)
+     select 'local', $1::date, 'tag', 'live', 1, 0.5, 0, 0, 0
      union all
-     select 'tags', $1, 'tag', 'other-' || n, 1, 0.6, 0, 0, 0 from generate_series(1, 100) n`,
+     select 'local', $1::date, 'tag', 'other-' || n, 1, 0.6, 0, 0, 0 from generate_series(1, 100) n`,
     [`${period}-01`],
   );
-  const { by_tag: byTag } = await readSummary(user);
+  const { by_tag: byTag } = await readSummary(forge.user);
   expect(byTag.live).toBeCloseTo(accruing + 0.5, 4);
   expect(Object.keys(byTag)).toHaveLength(100);
-  await execute(forge.ctx.pool, "delete from billing_totals where user_id = 'tags'");
-  await user.post(`/api/deployments/${one.deployment_id}/stop`, {});
+  await execute(forge.ctx.pool, "delete from billing_totals where dimension = 'tag'");
+  await forge.user.post(`/api/deployments/${one.deployment_id}/stop`, {});
 });
 
 test("a deployment stopped before its months are closed costs the same", async () => {
