@@ -40,9 +40,9 @@ const AGE = (time: string): string =>
 
 /**
  * SQL: whether outbox entry `o` is the start of a workflow that the submission has planned for
- * later, and that has not been tried yet. Only entries that are due in more than 15 s: an entry that
- * is due sooner may be in delivery, because before a delivery the courier sets `due_at`, by default
- * to ten seconds from now.
+ * later, and whose delivery has not failed (`tries`). Only entries that are due in more than 15 s:
+ * an entry that is due sooner may be in delivery, because before a delivery the courier sets
+ * `due_at`, by default to ten seconds from now.
  */
 const IS_PLANNED = "o.topic = 'start' and o.tries = 0 and o.due_at > now() + interval '15 s'";
 

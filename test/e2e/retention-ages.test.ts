@@ -72,8 +72,8 @@ interface History {
 /**
  * Converts segments to a history: the steps of the clock, and the writes. `seen` is what the clock
  * showed when a step was recorded, and `at` what it showed at a write. Both are relative to what it
- * shows at the history's end. The history ends `PRECISE` seconds after the last step, and nothing is
- * written in those seconds.
+ * shows at the history's end. The history ends `PRECISE` seconds after the last step, and nothing
+ * is written in those seconds.
  */
 function historyOf(life: Segment[]): History {
   let [passed, ahead] = [0, 0];

@@ -120,8 +120,8 @@ test("a process whose own time stopped records no step while another process kep
     await pass(1, [runs, stands]);
   });
   expect(recorded).toEqual([]);
-  // The stopped process (`stands`) can't know for how long its monotonic time stood still. So its next
-  // check of the clock increases `revision`, as if the clock had been set.
+  // The stopped process (`stands`) can't know for how long its monotonic time stood still. So its
+  // next check of the clock increases `revision`, as if the clock had been set.
   expect(stands.watch.revision).toBeGreaterThan(revision);
 });
 

@@ -16,7 +16,7 @@ import httpx2
 from .config import AgentConfig, HandlerConfig
 from .container import remove_container
 from .declared_types import DEPLOYMENT_TYPE
-from .handler import ending_of_container, read_outcome, start_handler
+from .handler import read_outcome, start_handler, wait_for_handler
 from .handler_failed import HandlerFailed
 from .handler_folder import HandlerFolder
 from .job_files import move_file
@@ -158,9 +158,7 @@ class Deployment:
         while not self.check_health():
             if not process.is_alive:
                 last = self.job_log.last_line if self.job_log else ""
-                ending = process.wait()
-                if self._handler.image:
-                    ending = ending_of_container(ending)
+                ending = wait_for_handler(self._handler, process)
                 read_outcome(self.run_folder, ending, last, Reports(Path("/dev/null")))
                 raise HandlerFailed("the server ended before it was healthy", transient=False)
             if self._stopping.is_set():

@@ -76,6 +76,12 @@ def start_handler(
         raise HandlerFailed(f"{command[0]}: {error.strerror}", transient=False) from error
 
 
+def wait_for_handler(config: HandlerConfig, process: SupervisedProcess) -> Ending:
+    """Waits for the end of a process that `start_handler` started with the same config."""
+    ending = process.wait()
+    return ending_of_container(ending) if config.image else ending
+
+
 def ending_of_container(ending: Ending) -> Ending:
     """Returns how a container's handler ended, from the exit code of the container's runtime."""
     number = (ending.code or 0) - _SIGNALLED

@@ -18,7 +18,7 @@ from .deployments import Deployments
 from .file_transfer import TransferFailed
 from .git_commit import commit_of
 from .gpu import Gpus
-from .handler import Outcome, ending_of_container, read_outcome, start_handler
+from .handler import Outcome, read_outcome, start_handler, wait_for_handler
 from .handler_failed import HandlerFailed
 from .handler_folder import HandlerFolder
 from .job_inputs import Inputs, NoSuchInput, local_path
@@ -236,7 +236,7 @@ class JobRunner:
         checkpoints.start()
         try:
             log.pump(supervised.output, reports.read_line)
-            ending = supervised.wait()
+            ending = wait_for_handler(config, supervised)
         finally:
             # No process of the handler may survive, whatever went wrong.
             supervised.stop(grace_s=0)
@@ -245,8 +245,6 @@ class JobRunner:
             if config.image:
                 remove_container(name)
         lease.require()
-        if config.image:
-            ending = ending_of_container(ending)
         if overdue.is_set():
             raise HandlerFailed(f"the handler ran longer than {limit_s:g} s", transient=False)
         return read_outcome(here, ending, log.last_line, reports)

@@ -55,7 +55,8 @@ function spanOf(
  */
 export function criticalPath(spans: readonly StepSpan[]): ReadonlySet<string> {
   const path = new Set<string>();
-  for (let at = latest(spans); at; ) {
+  let at = latest(spans);
+  while (at) {
     const { name, needs } = at.step;
     path.add(name);
     at = latest(spans.filter(({ step }) => needs.includes(step.name)));
