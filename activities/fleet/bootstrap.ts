@@ -14,16 +14,16 @@ import {
   filesFor,
   upload,
 } from "../../services/fleet/bootstrap/machine-session";
+import { endStep, startStep } from "../../services/fleet/bootstrap-steps";
 import {
   beginBootstrap,
-  endStep,
   failBootstrap,
   findBootstrapping,
   finishBootstrap,
   hasSentHeartbeat,
+  isBootstrapFinished,
   type SshWorkerRow,
   setBootstrapKey,
-  startStep,
 } from "../../services/fleet/bootstraps";
 import { lockWorker } from "../../services/fleet/workers";
 import { StepLog } from "./step-log";
@@ -84,7 +84,9 @@ export function createBootstrapActivities(ctx: Context) {
       });
     },
 
+    /** Waits for the agent's first heartbeat and ends the run. Idempotent. */
     async markReady(input: BootstrapInput): Promise<void> {
+      if (await isBootstrapFinished(ctx.pool, input.workerId, input.run)) return;
       await step(ctx, input, "ready", async ({ worker, log, signal }) => {
         log.add("waiting for the agent's first heartbeat\n");
         const { readyTimeoutS } = ctx.config.bootstrap;

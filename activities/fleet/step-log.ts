@@ -1,7 +1,7 @@
 import type { BootstrapStep } from "../../core/fleet/bootstrap";
 import type { Context } from "../../services/context";
 import { redact, redactCut } from "../../services/fleet/bootstrap/redact";
-import { appendStepLog } from "../../services/fleet/bootstraps";
+import { appendStepLog } from "../../services/fleet/bootstrap-steps";
 
 const FLUSH_MS = 1_000;
 const LAST_LINES = 8;

@@ -22,6 +22,7 @@ from forge_agent.container import (
 )
 from forge_agent.control_plane import ControlPlane
 from forge_agent.deployment import Deployment
+from forge_agent.deployments import Deployments
 from forge_agent.handler_failed import HandlerFailed
 from forge_agent.handler_folder import HandlerFolder
 from forge_agent.lease import Lease
@@ -169,6 +170,24 @@ else: open({str(removed)!r}, "a").write(sys.argv[-1] + "\\n")
     assert removed.read_text().split() == [container_name("gpu", "job_1", 1)]
 
 
+def test_a_new_agent_removes_the_container_of_a_deployment_whose_job_did_not_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed = tmp_path / "removed"
+    program = tmp_path / "bin" / "docker"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$@" >> {removed}\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    config = AgentConfig("http://127.0.0.1:9", "k", handlers={"deploy": CONFIG})
+    home = tmp_path / "deployments"
+    killed = Deployment(config, home / "dep_1", {}, Mask({}))
+    killed.prepare("127.0.0.1", (18_000, 18_099), None)
+    Deployments(config, home, {}, Mask({})).restore()
+    assert removed.read_text().splitlines() == ["rm --force forge-dep_1"]
+    assert not killed.folder.exists()
+
+
 def test_a_container_does_not_get_the_agents_environment_or_log(
     control_plane: ControlPlane,
     server: ScriptedServer,
@@ -200,7 +219,7 @@ def test_a_deployments_container_publishes_its_port_and_does_not_mount_its_log(
     handlers = {"deploy": HandlerConfig(command, image="team/train:1")}
     config = AgentConfig("http://127.0.0.1:9", "k", handlers=handlers, stop_grace_s=0.1)
     deployment = Deployment(config, tmp_path / "deployments" / "dep_1", {}, Mask({}))
-    deployment.prepare("localhost", 18_000, "forge_model_t")
+    deployment.prepare("localhost", (18_000, 18_000), "forge_model_t")
     deployment.run_folder.describe(Lease.of(dispatched_job(job_type="deploy"), "w"), {}, None, {})
     deployment.start()
     with pytest.raises(HandlerFailed, match="ended before it was healthy"):

@@ -1,5 +1,6 @@
 """The deployed models of a slot."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -7,9 +8,12 @@ from agent_support import dispatched_job
 
 from forge_agent import deployments as module
 from forge_agent.config import AgentConfig
+from forge_agent.deployment import Deployment
 from forge_agent.deployments import Deployments
+from forge_agent.handler_failed import HandlerFailed
 from forge_agent.lease import Lease
-from forge_agent.masking import mask_for
+from forge_agent.masking import Mask, mask_for
+from forge_agent.ports import release_ports
 
 
 class _Server:
@@ -44,3 +48,36 @@ def test_a_deploy_job_stops_only_the_deployment_with_its_id(
     assert [each["deployment_id"] for each in deployments.describe()] == ["dep_2"]
     assert not (tmp_path / "dep_1").exists()
     assert (tmp_path / "dep_2" / "inputs").is_dir()
+
+
+def _free_pair() -> tuple[int, int]:
+    """Two free ports, one after the other."""
+    while True:
+        with socket.socket() as one, socket.socket() as two:
+            one.bind(("127.0.0.1", 0))
+            port = one.getsockname()[1]
+            try:
+                two.bind(("127.0.0.1", port + 1))
+            except OSError:
+                continue
+            return port, port + 1
+
+
+def test_servers_get_different_ports_even_while_they_restart(tmp_path: Path) -> None:
+    config = AgentConfig("http://127.0.0.1:9", "k")
+    first, second = (Deployment(config, tmp_path / name, {}, Mask({})) for name in ("a", "b"))
+    ports = _free_pair()
+    first.prepare("127.0.0.1", ports, None)
+    first.keep()
+    # A new agent reserves the port of each deployment that it will restore.
+    release_ports("a")
+    earlier = Deployments(config, tmp_path, {}, Mask({}))
+    second.prepare("127.0.0.1", ports, None)
+    assert first.url != second.url
+    with pytest.raises(HandlerFailed, match="no port"):
+        Deployment(config, tmp_path / "c", {}, Mask({})).prepare("127.0.0.1", ports, None)
+    second.stop()
+    Deployment(config, tmp_path / "c", {}, Mask({})).prepare("127.0.0.1", ports, None)
+    for each in ("a", "c"):
+        release_ports(each)
+    assert earlier.describe() == []

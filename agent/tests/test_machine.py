@@ -1,9 +1,11 @@
 """The agent's state on the machine: state folder, spool, preflight and status."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
+from forge_agent import gpu
 from forge_agent.agent import assign_gpus
 from forge_agent.config import AgentConfig
 from forge_agent.gpu import CPU, Gpus, Nvml, is_visible
@@ -70,6 +72,29 @@ def test_a_machine_without_gpu() -> None:
     gone = Gpus("NVIDIA A100", 80, (0,))
     assert nvml.read_load(gone).mem_total == 0
     assert nvml.foreign_processes(gone) == []
+
+
+def test_processes_in_an_agents_container_are_not_foreign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "docker"
+    program.write_text(
+        f"""#!{sys.executable}
+assert "--no-trunc" in __import__("sys").argv
+print("{"a" * 64} forge-dep_1")
+print("{"b" * 64} my-forge-training")
+"""
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    groups = {
+        1: f"0::/system.slice/docker-{'a' * 64}.scope",
+        2: f"0::/system.slice/docker-{'b' * 64}.scope",
+        3: "0::/user.slice",
+    }
+    monkeypatch.setattr(gpu, "_cgroup_of", groups.__getitem__)
+    assert gpu.without_contained([1, 2, 3]) == [2, 3]
+    assert gpu.without_contained([]) == []
 
 
 def test_per_gpu_gives_each_slot_one_gpu() -> None:

@@ -6,7 +6,8 @@ import { transaction } from "../../platform/postgres/transaction";
 import { hostKeyField } from "../../platform/ssh/host-key";
 import { recordAudit } from "../../services/accounts/audit";
 import type { Context } from "../../services/context";
-import { listSteps, requestBootstrap } from "../../services/fleet/bootstraps";
+import { listSteps } from "../../services/fleet/bootstrap-steps";
+import { requestBootstrap } from "../../services/fleet/bootstraps";
 import { presentWorkerDetail, workerDetailSchema } from "./present-worker";
 import { requireWorker } from "./workers";
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { BOOTSTRAP_STEPS } from "../../core/fleet/bootstrap";
 import { WORKER_ERROR_CODES, WORKER_STATUSES } from "../../core/jobs/states";
 import { timestamp } from "../../core/timestamp";
-import type { StepRow } from "../../services/fleet/bootstraps";
+import type { StepRow } from "../../services/fleet/bootstrap-steps";
 import type { ShownWorkerRow } from "../../services/fleet/worker-list";
 import { nullableNumber, nullableText } from "../fields";
 

@@ -8,7 +8,7 @@ import type { Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { recordAudit } from "../../services/accounts/audit";
 import type { Context } from "../../services/context";
-import { listSteps } from "../../services/fleet/bootstraps";
+import { listSteps } from "../../services/fleet/bootstrap-steps";
 import { decommissionWorker } from "../../services/fleet/decommission-worker";
 import {
   findShownWorker,

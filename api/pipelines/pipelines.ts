@@ -160,8 +160,9 @@ export function pipelineRoutes(ctx: Context): Route[] {
       tag: "Pipelines",
       summary: "Resume a failed pipeline, or repeat one from a step",
       description:
-        "Completed steps are kept, except `from` and the steps after it. A step that failed only at its " +
-        "gate does not run again if you give it a new gate: only the new gate is evaluated.",
+        "Completed steps are kept, except `from` and the steps after it. If you give a new gate to a step " +
+        "that is kept, or that failed only at its gate, the step does not run again: only the new gate " +
+        "is evaluated.",
       headers: idempotencyHeader,
       body: { schema: resumeBody, examples: {}, optional: true },
       responses: { 202: { description: "the pipeline, `running`", schema: pipelineSchema } },
@@ -176,12 +177,12 @@ export function pipelineRoutes(ctx: Context): Route[] {
             const before = await requirePipeline(db, id, tenantScope);
             const { firstLeaseS: leaseS } = ctx.config.outbox;
             const repeated = await resumePipeline(db, id, tenantScope, body, leaseS);
+            const after = await requirePipeline(db, id, tenantScope);
             if (body.budget_usd !== undefined) {
-              const after = { ...before, budget_usd: body.budget_usd };
               await recordPipelineBudget(db, before, after, principal);
             }
             request.log.info({ pipeline_id: id, repeated }, "pipeline resumed");
-            return await showPipeline(db, await requirePipeline(db, id, tenantScope));
+            return await showPipeline(db, after);
           },
         });
         if (isNew) ctx.signals.emit("pipeline", id);

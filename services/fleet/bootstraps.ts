@@ -1,5 +1,8 @@
 import { BOOTSTRAP_STEPS, type BootstrapStep } from "../../core/fleet/bootstrap";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { HELD_ATTEMPT } from "./eligibility-sql";
+
+const LAST_STEP: BootstrapStep = "ready";
 
 export interface SshWorkerRow {
   worker_id: string;
@@ -170,69 +173,6 @@ export async function beginBootstrap(db: Queryable, workerId: string, run: numbe
   );
 }
 
-export async function startStep(
-  db: Queryable,
-  workerId: string,
-  step: BootstrapStep,
-): Promise<void> {
-  await execute(
-    db,
-    `update bootstrap_steps set status = 'running', tries = tries + 1, started_at = now(),
-            ended_at = null, error = null
-     where worker_id = $1 and step = $2`,
-    [workerId, step],
-  );
-}
-
-/** Maximum length of a step's log, in characters. A longer log loses its beginning. */
-const LOG_LIMIT = 65_536;
-
-export async function appendStepLog(
-  db: Queryable,
-  workerId: string,
-  step: BootstrapStep,
-  text: string,
-): Promise<void> {
-  await execute(
-    db,
-    `update bootstrap_steps set log = right(log || $3, ${LOG_LIMIT}) where worker_id = $1 and step = $2`,
-    [workerId, step, text],
-  );
-}
-
-export async function endStep(
-  db: Queryable,
-  workerId: string,
-  step: BootstrapStep,
-  error: string | null,
-): Promise<void> {
-  await execute(
-    db,
-    `update bootstrap_steps set status = case when $3::text is null then 'completed' else 'failed' end,
-            error = $3, ended_at = now()
-     where worker_id = $1 and step = $2`,
-    [workerId, step, error],
-  );
-}
-
-export interface StepRow {
-  step: BootstrapStep;
-  status: "pending" | "running" | "completed" | "failed";
-  tries: number;
-  started_at: Date | null;
-  ended_at: Date | null;
-  log: string;
-  error: string | null;
-}
-
-export async function listSteps(db: Queryable, workerId: string) {
-  return await all<StepRow>(
-    db,
-    "select * from bootstrap_steps where worker_id = $1 order by position",
-    [workerId],
-  );
-}
-
 /** Trusts a host's key if none was trusted before. Returns the trusted key. */
 export async function trustHostKey(
   db: Queryable,
@@ -275,7 +215,11 @@ export async function hasSentHeartbeat(db: Queryable, workerId: string): Promise
   return row !== undefined;
 }
 
-/** Ends a run that succeeded: the worker is in service. */
+/**
+ * Ends a run that succeeded: completes its last step and puts the worker into service.
+ *
+ * @returns false if a later run has replaced this one, or if the worker is not bootstrapping.
+ */
 export async function finishBootstrap(
   db: Queryable,
   workerId: string,
@@ -283,12 +227,33 @@ export async function finishBootstrap(
 ): Promise<boolean> {
   const changed = await execute(
     db,
-    `update workers set status = 'idle', status_reason = null, error_code = null, strikes = 0,
-            strikes_since = null, struck_by = '{}'
-     where worker_id = $1 and bootstrap_run = $2 and status = 'bootstrapping'`,
+    `with finished as (
+       update workers w set status_reason = null, error_code = null, strikes = 0,
+              strikes_since = null, struck_by = '{}',
+              status = case when exists (${HELD_ATTEMPT}) then 'busy' else 'idle' end
+       where worker_id = $1 and bootstrap_run = $2 and status = 'bootstrapping'
+       returning worker_id)
+     update bootstrap_steps s set status = 'completed', ended_at = now() from finished
+     where s.worker_id = finished.worker_id and step = '${LAST_STEP}'`,
     [workerId, run],
   );
   return changed === 1;
+}
+
+/** Whether `finishBootstrap` has ended this run. */
+export async function isBootstrapFinished(
+  db: Queryable,
+  workerId: string,
+  run: number,
+): Promise<boolean> {
+  const row = await maybeOne(
+    db,
+    `select from workers join bootstrap_steps s using (worker_id)
+     where worker_id = $1 and bootstrap_run = $2 and s.step = '${LAST_STEP}'
+       and s.status = 'completed'`,
+    [workerId, run],
+  );
+  return row !== undefined;
 }
 
 /**
@@ -304,9 +269,12 @@ export async function failBootstrap(
   const changed = await execute(
     db,
     `with failed as (
-       update bootstrap_steps set status = 'failed', ended_at = coalesce(ended_at, now()),
+       update bootstrap_steps s set status = 'failed', ended_at = coalesce(ended_at, now()),
               error = coalesce(error, 'the step timed out, or its server died')
-       where worker_id = $1 and step = $3 returning worker_id, error)
+       from workers w
+       where w.worker_id = $1 and w.bootstrap_run = $2 and w.status = 'bootstrapping'
+         and s.worker_id = w.worker_id and s.step = $3
+       returning s.worker_id, error)
      update workers w set status = 'error', error_code = 'bootstrap_failed',
             status_reason = left('bootstrap failed at step "' || $3 || '": ' || f.error, 4000)
      from failed f

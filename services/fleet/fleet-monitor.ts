@@ -153,7 +153,7 @@ export class FleetMonitor extends LoopComponent {
         return { lost, deployments: await endPlacementsOfLostWorker(db, workerId) };
       });
       const fields = { worker_id: workerId, lost_job: lost?.job_id };
-      this.ctx.logger.warn(fields, "worker marked dead: no heartbeat");
+      this.ctx.logger.warn(fields, "worker lost: no heartbeat");
       this.ctx.metrics.workersLost.inc({ reason: "silent" });
       announceLoss(this.ctx, { lost, deployments });
       this.ctx.signals.queueChanged();

@@ -1,6 +1,7 @@
 import type { WorkerStatus } from "../../core/jobs/states";
 import type { Config } from "../../platform/config/config";
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
+import { HELD_ATTEMPT } from "./eligibility-sql";
 import { OFFER_S, type WorkerCall } from "./workers";
 
 export interface Heartbeat extends WorkerCall {
@@ -140,12 +141,17 @@ export interface WorkerCounters {
   poll_seq: number | null;
 }
 
+/** SQL: whether worker `w` is being bootstrapped, or its bootstrap failed. */
+const IS_BEING_SET_UP = `(w.status = 'bootstrapping'
+  or w.status = 'error' and w.error_code is not distinct from 'bootstrap_failed')`;
+
 /**
- * SQL: whether the fleet monitor watches a worker. It does not watch a worker whose bootstrap
- * failed: that worker is out of service anyway, and marking it dead would hide its error.
+ * SQL: whether the fleet monitor watches worker `w`. It watches a worker that is being set up again
+ * only while that worker still holds an attempt or a placement from before.
  */
-const IS_WATCHED = `status in ('idle', 'busy', 'error')
-  and error_code is distinct from 'bootstrap_failed'`;
+const IS_WATCHED = `case when ${IS_BEING_SET_UP} then exists (${HELD_ATTEMPT}) or exists (
+    select from placements p where p.worker_id = w.worker_id and p.state in ('serving', 'stopping'))
+  else w.status in ('idle', 'busy', 'error') end`;
 
 /** The counters of all workers that have sent a heartbeat and are watched. */
 export async function listWorkerCounters(db: Queryable) {
@@ -155,13 +161,17 @@ export async function listWorkerCounters(db: Queryable) {
             case when status = 'idle' and not draining and not coalesce(
               available_until > now() + make_interval(secs => ${OFFER_S}), false) then poll_seq end
               as poll_seq
-     from workers where ${IS_WATCHED} and heartbeat_seq > 0`,
+     from workers w where heartbeat_seq > 0 and ${IS_WATCHED}`,
   );
 }
 
 /**
  * Marks a worker dead if no heartbeat has arrived since `seq`. Keeps `available_until`: the
- * worker's poll may still wait, and can get a job at once if a heartbeat revives the worker.
+ * worker's poll may still wait, and can get a job at once if a heartbeat revives the worker. A
+ * worker that is being set up keeps its status: it is out of service anyway, and `dead` would end
+ * its bootstrap or hide its error.
+ *
+ * @returns whether no heartbeat has arrived and the worker was watched.
  */
 export async function markDead(
   db: Queryable,
@@ -171,8 +181,10 @@ export async function markDead(
 ): Promise<boolean> {
   const changed = await execute(
     db,
-    `update workers set status = 'dead', status_reason = $3
-     where worker_id = $1 and heartbeat_seq = $2 and ${IS_WATCHED}`,
+    `update workers w set
+       status = case when ${IS_BEING_SET_UP} then w.status else 'dead' end,
+       status_reason = case when ${IS_BEING_SET_UP} then w.status_reason else $3 end
+     where worker_id = $1 and heartbeat_seq = $2 and status in ('bootstrapping', 'idle', 'busy', 'error')`,
     [workerId, seq, reason],
   );
   return changed === 1;

@@ -188,7 +188,10 @@ export async function setPipelineBudget(
   );
 }
 
-/** Starts another run of the pipeline, with this budget. */
+/**
+ * Starts another run of the pipeline, with this budget. If the budget changes, the warning is
+ * shown from 80 % of the new one.
+ */
 export async function openRun(
   db: Queryable,
   pipelineId: string,
@@ -197,7 +200,8 @@ export async function openRun(
   await execute(
     db,
     `update pipelines set status = 'running', run = run + 1, error = null, error_code = null,
-            completed_at = null, cancel_requested_at = null, budget_usd = $2
+            completed_at = null, cancel_requested_at = null, budget_usd = $2,
+            warning_usd = case when budget_usd = $2 then warning_usd end
      where pipeline_id = $1`,
     [pipelineId, budgetUsd],
   );

@@ -20,12 +20,12 @@ export interface Resumption {
 }
 
 /**
- * Starts another run of a pipeline that has ended, in the caller's transaction. A repeated step
- * keeps its job only if all of these are true: `from` is not set, the step failed only because of
- * its gate, and `gates` contains a new condition for that gate. Then only the new condition is
- * evaluated.
+ * Starts another run of a pipeline that has ended, in the caller's transaction. A step that gets a
+ * new gate keeps its job, and only the new gate is evaluated, in these cases:
+ * - The step has completed and is not repeated.
+ * - The step failed only because of its gate, and `from` is not set.
  *
- * @returns the repeated steps, including those that keep their jobs.
+ * @returns the steps that are repeated or whose gate is evaluated again.
  */
 export async function resumePipeline(
   db: Queryable,
@@ -49,19 +49,26 @@ export async function resumePipeline(
     throw new Conflict("pipeline_completed", message, "from");
   }
   const repeated = stepsToRepeat(steps, from);
-  const kept = repeated.filter((name) => isOnlyJudged(name, from, steps, gates));
+  const reevaluated = steps
+    .filter(({ name }) => gates.some(({ step }) => step === name))
+    .filter(({ name, status, error_code }) =>
+      repeated.includes(name)
+        ? from === undefined && error_code === "gate_failed"
+        : status === "completed",
+    )
+    .map(({ name }) => name);
   await openRun(db, pipelineId, budgetUsd ?? pipeline.budget_usd);
   for (const { step, condition } of gates) {
     if (step === SWEEP_EVALUATIONS && choosing !== undefined) {
       await replaceChoiceCondition(db, pipelineId, choosing, condition);
     } else await replaceGate(db, pipelineId, step, condition);
   }
-  const reset = repeated.filter((name) => !kept.includes(name));
+  const reset = repeated.filter((name) => !reevaluated.includes(name));
   const fresh = from === undefined ? [] : [...downstreamOf(from, steps)];
   await resetSteps(db, pipelineId, reset, fresh);
-  for (const name of kept) await reevaluateGate(db, pipelineId, name);
+  for (const name of reevaluated) await reevaluateGate(db, pipelineId, name);
   await requestWorkflowWake(db, pipelineId, leaseS);
-  return repeated;
+  return names.filter((name) => repeated.includes(name) || reevaluated.includes(name));
 }
 
 /**
@@ -75,13 +82,3 @@ function choosingStep({ template }: PipelineRow, steps: StepView[]): string | un
   if (template === null || steps.some(({ name }) => name === SWEEP_EVALUATIONS)) return undefined;
   return steps.find(({ choose }) => choose !== null)?.name;
 }
-
-const isOnlyJudged = (
-  name: string,
-  from: string | undefined,
-  steps: StepView[],
-  gates: Resumption["gates"],
-): boolean =>
-  from === undefined &&
-  gates.some(({ step }) => step === name) &&
-  steps.some((step) => step.name === name && step.error_code === "gate_failed");

@@ -147,7 +147,8 @@ export async function failStep(
 /**
  * Resets steps, so that the pipeline's next run does them again.
  *
- * @param fresh the steps among `names` that may not reuse earlier artifacts.
+ * @param fresh the steps among `names` that may not reuse earlier artifacts, in this run and in
+ *   later ones.
  */
 export async function resetSteps(
   db: Queryable,
@@ -161,7 +162,7 @@ export async function resetSteps(
             warnings = '[]', job_id = null, reused = false, reuse_key = null, chosen = null,
             verdict = null, approved = null, decided_by = null, decided_at = null,
             decision_note = null, error = null, error_code = null, began_at = null, ended_at = null,
-            is_fresh = s.name = any($3)
+            is_fresh = s.is_fresh or s.name = any($3)
      from pipelines p
      where s.pipeline_id = $1 and p.pipeline_id = s.pipeline_id and s.name = any($2)`,
     [pipelineId, names, fresh],

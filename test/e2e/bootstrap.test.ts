@@ -6,6 +6,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { createBootstrapActivities } from "../../activities/fleet/bootstrap";
 import { bootstrapWorkflowId } from "../../core/workflow-ids";
 import { ApiClient } from "../../dev/api-client";
 import { checkoutRoot } from "../../dev/stack/paths";
@@ -175,6 +176,12 @@ describe("the life cycle of one machine", () => {
     const worker = await machine.detail();
     expect(worker).toMatchObject({ status: "idle", status_reason: null, error_code: null });
     expect(worker.bootstrap.steps.map((step) => step.status)).toEqual(Array(7).fill("completed"));
+    // A retry of an activity whose result did not reach Temporal changes nothing.
+    const { markReady, failBootstrap } = createBootstrapActivities(machine.forge.ctx);
+    const run = { workerId: machine.id, run: 2 };
+    await markReady(run);
+    await failBootstrap({ ...run, step: "ready" });
+    expect((await machine.detail()).bootstrap).toEqual(worker.bootstrap);
     expect(worker.bootstrap.ssh_host_key).toBe(machine.sshd.hostKey);
     expect(await machine.bootstrapAgain()).toMatchObject({
       status: 409,
@@ -247,15 +254,16 @@ describe("the life cycle of one machine", () => {
       expect(failed.status_reason).toMatch(
         `the host's key is ${machine.sshd.hostKey}, not SHA256:`,
       );
-      // The worker's agent is stopped, so it sends no heartbeats. The worker still must not be
-      // marked dead, because that would hide the failed bootstrap.
+      // The worker's agent is stopped, so it sends no heartbeats. The worker still must not become
+      // `dead`, because that would hide the failed bootstrap.
       const { pool } = machine.forge.ctx;
       const [heard] = await all<{ seq: number }>(
         pool,
         "select heartbeat_seq as seq from workers where worker_id = $1",
         [machine.id],
       );
-      expect(await markDead(pool, machine.id, heard?.seq ?? 0, "silent")).toBe(false);
+      await markDead(pool, machine.id, heard?.seq ?? 0, "silent");
+      expect((await machine.untilFailed("connect")).status_reason).toBe(failed.status_reason);
       await machine.bootstrapAgain({ ssh_host_key: machine.sshd.hostKey });
       await machine.untilStatus("idle");
     },

@@ -106,6 +106,27 @@ test("its worker dies: another serves it, under the same address", async () => {
   expect(artifacts.artifacts).toEqual([]);
 });
 
+test.each([
+  ["bootstrapping", "status = 'bootstrapping', bootstrap_seen_at = now() + interval '1 hour'"],
+  ["error", "status = 'error', error_code = 'bootstrap_failed'"],
+])(
+  "its worker is set up again (%s) and falls silent: another serves it",
+  async (status, beingSetUp) => {
+    const [silent, next] = [`s-${status}`, `t-${status}`];
+    const first = await workerOf(silent);
+    const one = await deployed();
+    await execute(
+      forge.ctx.pool,
+      `update workers set ${beingSetUp}, bootstrap_run = 1, bootstrap_begun = 1 where worker_id = $1`,
+      [silent],
+    );
+    await workerOf(next);
+    await first.die();
+    await until(forge.user, one.deployment_id, `on ${next}`, (now) => serving(now).join() === next);
+    expect(await forge.user.get(`/api/workers/${silent}`)).toMatchObject({ status });
+  },
+);
+
 test("a worker that comes back after a network failure gets the command to stop it", async () => {
   const first = await workerOf("c1");
   const one = await deployed();

@@ -166,6 +166,29 @@ test("a failed gate fails the pipeline with its numbers; another gate lets it co
   expect(stepOf(done, "evaluate").job_id).toBe(stepOf(failed, "evaluate").job_id);
 });
 
+test("a new gate for a completed step is evaluated, although the step does not run again", async () => {
+  crew.work = (job) => (job.job_type === "deploy" ? { error: "out of luck" } : usualWork(job));
+  const id = await startPipeline(forge.user, BYO_DATA);
+  const before = stepOf(await untilPipeline(forge.user, id), "evaluate");
+  crew.work = usualWork;
+  const judge = async (condition: string, from?: string): Promise<Pipeline> => {
+    const gates = [{ step: "evaluate", condition }];
+    await forge.user.post(`/api/pipelines/${id}/resume`, { gates, from });
+    return await untilPipeline(forge.user, id);
+  };
+  const failed = await judge("scores.overall > 0.95");
+  expect(failed).toMatchObject({ status: "failed", error_code: "gate_failed" });
+  expect(stepOf(failed, "deploy")).toMatchObject({ status: "skipped", job_id: null });
+  const done = await judge("scores.overall >= 0.9");
+  expect(done.status).toBe("completed");
+  const again = await judge("scores.overall >= 0.5", "deploy");
+  expect(again.status).toBe("completed");
+  expect(stepOf(again, "evaluate")).toMatchObject({
+    job_id: before.job_id,
+    gate: { condition: "scores.overall >= 0.5", passed: true, values: { "scores.overall": 0.9 } },
+  });
+});
+
 test("a gate without its number fails, and says so", async () => {
   crew.work = (job) => (job.job_type === "audit" ? { result: {} } : usualWork(job));
   const id = await startPipeline(forge.user, {
@@ -505,14 +528,22 @@ test("the size of referenced values is limited, with an error", async () => {
   expect(failed.error).toMatch(/too large together/);
 });
 
-test("a budget stops the pipeline before the step that would exceed it", async () => {
+test("a budget stops the pipeline before the step that would exceed it; a resume with a new one forgets the old warning", async () => {
   const id = await startPipeline(forge.user, { ...BYO_DATA, budget_usd: 0.6 });
+  await forge.user.call("PUT", `/api/pipelines/${id}/budget`, {
+    budget_usd: 0.6,
+    warning_usd: 0.1,
+  });
   const failed = await untilPipeline(forge.user, id);
   expect(failed).toMatchObject({ status: "failed", error_code: "budget_exhausted" });
   expect(failed.error).toMatch(/step "train".*0\.5 USD of 0\.6 USD are spent, and 1\.25 USD more/);
   expect(failed.cost_usd).toBeCloseTo(0.5, 6);
+  expect(failed.budget_state).toBe("warning");
   await forge.user.post(`/api/pipelines/${id}/resume`, { budget_usd: 10 });
-  expect((await untilPipeline(forge.user, id)).status).toBe("completed");
+  expect(await untilPipeline(forge.user, id)).toMatchObject({
+    status: "completed",
+    budget_state: "ok",
+  });
 });
 
 test("with reuse, a step takes an artifact made from the same inputs, and the manifest says so", async () => {
@@ -563,6 +594,14 @@ test("with reuse, a step takes an artifact made from the same inputs, and the ma
   const redone = await untilPipeline(forge.user, second.pipeline_id);
   expect(redone.steps.map(({ reused }) => reused)).toEqual([true, true, false, false, false]);
   expect(stepOf(redone, "train").job_id).not.toBe(stepOf(second, "train").job_id);
+  // It also runs again in a later run, if the run of that resume fails before it.
+  filed.work = (job) => (job.job_type === "distill" ? { error: "out of luck" } : usualWork(job));
+  await forge.user.post(`/api/pipelines/${third.pipeline_id}/resume`, { from: "distill" });
+  expect((await untilPipeline(forge.user, third.pipeline_id)).status).toBe("failed");
+  filed.work = usualWork;
+  await forge.user.post(`/api/pipelines/${third.pipeline_id}/resume`, {});
+  const retried = await untilPipeline(forge.user, third.pipeline_id);
+  expect(retried.steps.map(({ reused }) => reused)).toEqual([true, false, false, false, false]);
   const fourth = await startPipeline(forge.user, { ...body, reuse: false });
   const again = await untilPipeline(forge.user, fourth);
   expect(again.steps.some(({ reused }) => reused)).toBe(false);

@@ -34,6 +34,7 @@ export interface Pipeline {
   error: string | null;
   error_code: string | null;
   cost_usd: number;
+  budget_state: string | null;
   estimated_cost_usd: number | null;
   expected_remaining_s: number | null;
   steps: PipelineStep[];

@@ -40,8 +40,37 @@ def remove_container(name: str) -> None:
         )
 
 
+_PREFIX = "forge-"
+"""All containers that agents start have names with this prefix."""
+
+
 def _prefix(worker_id: str) -> str:
-    return f"forge-{worker_id}-"
+    return f"{_PREFIX}{worker_id}-"
+
+
+def deployment_container_name(deployment_id: str) -> str:
+    return f"{_PREFIX}{deployment_id}"
+
+
+def list_container_ids() -> list[str]:
+    """Returns the full ids of the running containers that agents on this machine started."""
+    runtime = find_runtime()
+    if runtime is None:
+        return []
+    listed = _list_containers(runtime, "{{.ID}} {{.Names}}", _PREFIX, "--no-trunc")
+    # The filter also matches names that only contain the prefix.
+    pairs = [line.split() for line in listed.splitlines()]
+    return [pair[0] for pair in pairs if len(pair) == 2 and pair[1].startswith(_PREFIX)]
+
+
+def _list_containers(runtime: str, template: str, name: str, *options: str) -> str:
+    return subprocess.run(
+        [runtime, "ps", *options, "--format", template, "--filter", f"name={name}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    ).stdout
 
 
 def container_name(worker_id: str, job_id: str, attempt: int) -> str:
@@ -55,14 +84,7 @@ def remove_containers(handlers: Mapping[str, HandlerConfig], worker_id: str) -> 
         return
     prefix = _prefix(worker_id)
     own = re.compile(rf"{re.escape(prefix)}[^-]+-\d+")
-    listed = subprocess.run(
-        [runtime, "ps", "--all", "--format", "{{.Names}}", "--filter", f"name={prefix}"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    for name in listed.stdout.split():
+    for name in _list_containers(runtime, "{{.Names}}", prefix, "--all").split():
         # The filter also matches the containers of another worker, such as `<worker_id>-2`.
         if own.fullmatch(name):
             remove_container(name)

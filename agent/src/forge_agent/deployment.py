@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 
 from .config import AgentConfig, HandlerConfig
-from .container import remove_container
+from .container import deployment_container_name, remove_container
 from .declared_types import DEPLOYMENT_TYPE
 from .handler import read_outcome, start_handler, wait_for_handler
 from .handler_failed import HandlerFailed
@@ -25,6 +25,7 @@ from .job_types import handler_for
 from .lease import Lease
 from .log_file import LogFile
 from .masking import Mask
+from .ports import keep_port, release_ports, reserve_port
 from .private_file import open_private
 from .slot_user import RunAs
 from .supervisor_client import SupervisedProcess
@@ -77,6 +78,8 @@ class Deployment:
         self._thread: threading.Thread | None = None
         self._spec_file = folder / "deployment.json"
         self._spec = self._read_spec()
+        if self.is_kept:
+            keep_port(self.id, int(self._spec["port"]))
         self._adopt_job_file()
 
     @property
@@ -85,7 +88,7 @@ class Deployment:
 
     @property
     def _container(self) -> str:
-        return f"forge-{self.id}"
+        return deployment_container_name(self.id)
 
     @property
     def run_folder(self) -> HandlerFolder:
@@ -110,11 +113,15 @@ class Deployment:
         """Whether the agent restores the model after a restart: only if its job has completed."""
         return bool(self._spec.get("kept"))
 
-    def prepare(self, host: str, port: int, token: str | None) -> None:
+    def prepare(self, host: str, ports: tuple[int, int], token: str | None) -> None:
         """Stores the server's address and token, so that a restarted server has the same ones.
 
+        `ports`: the first and the last port that the server may get.
         `token`: requests to the server must send it.
+
+        Raises HandlerFailed if no port is free.
         """
+        port = reserve_port(self.id, host, ports)
         self._write_spec({"host": host, "port": port, "token": token, "kept": False})
 
     def keep(self) -> None:
@@ -196,6 +203,7 @@ class Deployment:
                 self._process.stop(grace_s=0)
         if self._handler.image:
             remove_container(self._container)
+        release_ports(self.id)
         self._client.close()
         self.is_healthy = False
 

@@ -1,7 +1,6 @@
 """Deploys, restores and stops the models of a slot, which is a worker with its own GPUs."""
 
 import logging
-import random
 import socket
 import threading
 from collections.abc import Mapping
@@ -12,7 +11,6 @@ from urllib.parse import urlsplit
 from .config import AgentConfig
 from .deployment import Deployment
 from .handler import Outcome, read_outcome
-from .handler_failed import HandlerFailed
 from .job_report import Reports
 from .lease import Lease
 from .log_file import LogFile
@@ -50,13 +48,15 @@ class Deployments:
         # for the lock in `stop_previous`. So the job creates its folder only after `stop` has
         # removed the old folder.
         self._ending = threading.Lock()
+        # Read them before any slot of this agent deploys a model, so that their ports are reserved.
+        self._earlier = [self._deployment(each) for each in sorted(self._folder.glob("*/"))]
 
     def restore(self) -> None:
         """Restarts an earlier agent's deployments. Removes those whose job has not completed."""
-        for folder in sorted(self._folder.glob("*/")):
-            deployment = self._deployment(folder)
+        for deployment in self._earlier:
             if not deployment.is_kept:
-                remove_tree(folder)
+                deployment.stop()  # a killed agent may have left its container running
+                remove_tree(deployment.folder)
                 continue
             logger.info("restoring deployment %s", deployment.id)
             with self._lock:
@@ -81,8 +81,7 @@ class Deployments:
         """Starts the server of a deploy job. Returns when it is healthy."""
         deployment = self._deployment(self.folder_for(lease))
         host = self._config.deploy_host or _host_towards(self._config.api_url)
-        port = _free_port(host, self._config.deploy_ports)
-        deployment.prepare(host, port, lease.job.get("serving_token"))
+        deployment.prepare(host, self._config.deploy_ports, lease.job.get("serving_token"))
         folder = deployment.run_folder
         remove_tree(folder.path)  # an earlier try may have left files and links
         folder.describe(lease, inputs, None, {}, git_commit)
@@ -155,19 +154,3 @@ def _host_towards(api_url: str) -> str:
     with socket.socket(family, kind, protocol) as probe:
         probe.connect(address)  # connecting a datagram socket sends nothing
         return str(probe.getsockname()[0])
-
-
-def _free_port(host: str, ports: tuple[int, int]) -> int:
-    first, last = ports
-    candidates = list(range(first, last + 1))
-    random.shuffle(candidates)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for port in candidates:
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((host, port))
-            except OSError:
-                continue
-            return port
-    raise HandlerFailed(f"no port from {first} to {last} is free", transient=True)

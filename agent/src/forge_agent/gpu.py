@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import pynvml
 
+from .container import list_container_ids
+
 GIB = 1024**3
 
 _T = TypeVar("_T")
@@ -85,17 +87,17 @@ class Nvml:
         return self._query(read, nothing) if gpus.count else nothing
 
     def foreign_processes(self, gpus: Gpus) -> list[int]:
-        """Returns the ids of processes that use these GPUs and don't descend from this process."""
+        """Returns the ids of processes that use these GPUs and were not started by an agent."""
 
         def find() -> list[int]:
             return [
                 process.pid
                 for handle in _handles(gpus)
                 for process in pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
-                if _is_foreign(process.pid)
+                if not _is_descendant(process.pid)
             ]
 
-        return self._query(find, []) if gpus.count else []
+        return without_contained(self._query(find, [])) if gpus.count else []
 
     def _query(self, query: Callable[[], _T], default: _T) -> _T:
         try:
@@ -122,24 +124,41 @@ def is_visible(visible: str | None, index: int, uuid: str) -> bool:
     return str(index) in wanted or any(each and uuid.startswith(each) for each in wanted)
 
 
-def _is_foreign(pid: int) -> bool:
-    """Whether a process is not a descendant of this one.
+def without_contained(pids: list[int]) -> list[int]:
+    """Returns the processes that don't run in an agent's container.
 
-    NVML returns process ids of the host, which an agent in a container can't look up. Returns False
+    The container runtime starts them, so they don't descend from the agent.
+    """
+    ids = list_container_ids() if pids else []
+    return [pid for pid in pids if not any(each in _cgroup_of(pid) for each in ids)]
+
+
+def _cgroup_of(pid: int) -> str:
+    """The process's control groups. If the process runs in a container, they have its full id."""
+    try:
+        return Path(f"/proc/{pid}/cgroup").read_text()
+    except OSError:
+        return ""
+
+
+def _is_descendant(pid: int) -> bool:
+    """Whether a process descends from this one.
+
+    NVML returns process ids of the host, which an agent in a container can't look up. Returns True
     for such an id, because the process may be a descendant.
     """
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
-        return False
-    except PermissionError:
         return True
+    except PermissionError:
+        return False
     ours = os.getpid()
     while pid > 1:
         if pid == ours:
-            return False
+            return True
         try:
             pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         except (OSError, ValueError):
-            return True
-    return True
+            return False
+    return False
