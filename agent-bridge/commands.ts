@@ -15,7 +15,7 @@ export const commandSchema = z
         .int()
         .optional()
         .describe(
-          "the lost attempt, if the worker reported one; the worker may run another by now",
+          "the attempt to stop, if the heartbeat named one; a newer attempt of the same job goes on",
         ),
     }),
     z.object({

@@ -14,7 +14,7 @@ const fileSchema = z.object({
   fallback_url: z
     .string()
     .optional()
-    .describe("if `url` is a full URL, which expires: the path of this API"),
+    .describe("only if `url` is a full URL, which expires: a path of this API for the same file"),
   size_bytes: z.int(),
   sha256: z.string().nullable(),
 });
@@ -23,8 +23,16 @@ export const inputSchema = z
   .object({
     param: z.string(),
     value: z.string(),
-    withheld: z.boolean().optional().describe("true: the tenant has no such input"),
-    reason: z.string().optional().describe("why the input is withheld"),
+    withheld: z
+      .boolean()
+      .optional()
+      .describe("true: the input is not available; the worker must fail the attempt"),
+    reason: z
+      .string()
+      .optional()
+      .describe(
+        "why the input is withheld; absent: the tenant has no such input, or Forge has no files of it",
+      ),
     retryable: z.boolean().optional().describe("true: the reason may be temporary"),
     files: z
       .array(fileSchema)

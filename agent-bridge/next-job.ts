@@ -36,8 +36,8 @@ const pollBody = z.object({
     .max(128)
     .nullish()
     .describe(
-      "a random secret that the worker makes for each job. If an attempt was dispatched with a token, uploads " +
-        "of its files, log and result need the token, and so does dispatching it again",
+      "a random secret, new for each job. If the poll that starts an attempt sends one, all requests for its inputs, " +
+        "uploads, log and result need it, and so do further polls for the same attempt",
     ),
 });
 

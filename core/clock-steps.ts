@@ -18,7 +18,10 @@ export interface ClockReading {
  */
 const MIN_STEP_MS = 5_000;
 
-/** A drift below this is ignored: it does not even count towards a later step (`nextBaseline`). */
+/**
+ * A drift below this comes from imprecise readings, or from slewing. It is ignored: it does not
+ * even count towards a later step (`nextBaseline`).
+ */
 const MIN_DRIFT_MS = 100;
 
 const stepOf = (ms: number): number => (Math.abs(ms) > MIN_STEP_MS ? Math.round(ms) : 0);

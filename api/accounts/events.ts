@@ -15,6 +15,8 @@ import type { EventFeed } from "./event-feed";
 
 /** If a client missed more events than this, its stream is not resumed: the client must reload. */
 const MAX_MISSED = 2_000;
+/** The same for these events and the ones that are sent again, together. */
+const MAX_READ = 10_000;
 
 export function eventsRoute(ctx: Context, feed: EventFeed): Route {
   return route({
@@ -61,12 +63,13 @@ async function* follow(
   const reader = await feed.open(tenantScope, signal);
   try {
     const { lastId: readyId } = feed;
-    const missed = Number.isNaN(lastId)
+    const read = Number.isNaN(lastId)
       ? []
-      : await listEventsSince(ctx.pool, tenantScope, lastId, MAX_MISSED + 1);
-    const resumed = !Number.isNaN(lastId) && missed.length <= MAX_MISSED;
+      : await listEventsSince(ctx.pool, tenantScope, lastId, MAX_READ + 1);
+    const missed = read.filter(({ event_id }) => event_id > lastId);
+    const resumed = !Number.isNaN(lastId) && missed.length <= MAX_MISSED && read.length <= MAX_READ;
     const sent = new Set<number>();
-    for (const event of resumed ? missed : []) {
+    for (const event of resumed ? read : []) {
       sent.add(event.event_id);
       yield asEvent(event);
     }

@@ -24,7 +24,9 @@ const identitySchema = z
     key_name: z.string().describe("`created_by` of everything that this key creates"),
     scope: z.enum(SCOPES),
     expires_at: timestamp.nullable(),
-    is_session: z.boolean().describe("true: a session that a key was exchanged for"),
+    is_session: z
+      .boolean()
+      .describe("true: the key is a session, made with POST /api/auth/sessions"),
     features: featuresSchema.describe("optional features that this server has"),
   })
   .meta({ id: "Identity" });

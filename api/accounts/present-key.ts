@@ -17,7 +17,9 @@ const keyFields = {
     .int()
     .nullable()
     .describe("for a worker key: how many workers it may register; null: any"),
-  serving_hosts: z.array(z.string()).describe("other hosts that may serve its workers' models"),
+  serving_hosts: z
+    .array(z.string())
+    .describe("hosts that may serve its workers' models, besides the workers' own addresses"),
   made_by: nullableText.describe(
     "the id of the key that created this key; revoking that key revokes this one too",
   ),

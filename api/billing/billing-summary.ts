@@ -40,7 +40,7 @@ const summarySchema = z
     user_id: z.string(),
     period: z.string().describe("YYYY-MM, UTC"),
     total_cost_usd: usd.describe(
-      "the month's costs without storage; of a deployment, only its cost in this month, so far if it is live",
+      "the month's costs without storage. A deployment counts with its cost in this month only; a live one with its cost so far",
     ),
     by_job_type: numbers,
     by_tag: numbers.describe(

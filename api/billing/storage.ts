@@ -22,7 +22,9 @@ const usageSchema = z
     period: z.string(),
     artifacts: z.int(),
     total_bytes: z.int().describe("bytes stored now"),
-    gb_months: z.number().describe("storage in the period up to now: 10^9 bytes times months"),
+    gb_months: z
+      .number()
+      .describe("storage used in the period so far; 1 is 10^9 bytes stored for the whole month"),
     by_kind: z.record(
       z.string(),
       z.object({ artifacts: z.int(), bytes: z.int(), gb_months: z.number() }),

@@ -10,7 +10,9 @@ import { nullableNumber, nullableText } from "../fields";
 export const workerSchema = z
   .object({
     worker_id: z.string(),
-    ssh_host: nullableText.describe("the host, if set up over SSH; null if another tenant's"),
+    ssh_host: nullableText.describe(
+      "the host, if the worker was set up over SSH; null for another tenant's worker",
+    ),
     gpu_count: z.int(),
     gpu_type: z.string(),
     status: z.enum(WORKER_STATUSES),

@@ -28,6 +28,10 @@ export function positionAfter(eventId = ""): LogPosition | undefined {
   return attempt ? { attempt: Number(attempt), offset: Number(offset) } : undefined;
 }
 
+/** Whether the attempt can add nothing more to its log. */
+const hasEnded = ({ status, attempts }: JobSnapshot, attempt: number): boolean =>
+  isFinal(status) || attempts > attempt || (attempts === attempt && waitsForWorker(status));
+
 interface FollowedLog {
   jobId: string;
   tenantScope: TenantScope;
@@ -57,7 +61,7 @@ export async function* followLog(
       // the watcher has reported a change.
       job ??= await findJobSnapshot(ctx.pool, jobId, tenantScope);
       if (!job) return;
-      const isOver = isFinal(job.status) || job.attempts > attempt;
+      const isOver = hasEnded(job, attempt);
       const chunk = await readChunk(ctx, logKey(jobId, attempt), offset, isOver);
       if (chunk) {
         const data = JSON.stringify({ attempt, offset, text: chunk.text });
@@ -67,7 +71,7 @@ export async function* followLog(
       } else if (job.attempts > attempt && only === undefined) {
         attempt += 1;
         offset = 0;
-      } else if (isOver) {
+      } else if (isOver && (only !== undefined || isFinal(job.status))) {
         yield { event: "end", data: JSON.stringify({ job_id: jobId, status: job.status }) };
         return;
       } else {

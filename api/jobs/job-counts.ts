@@ -32,8 +32,8 @@ const countsSchema = z
       .object(recordOf(JOB_TYPES, () => byStatus))
       .describe("`by_status` for each job type"),
     by_pending_code: counts.describe(
-      "waiting jobs by the code of `pending_reason`; jobs with the same requirements count under the first " +
-        `one's code. \`${OTHER}\`: jobs beyond ${MAX_GROUPS} different requirements`,
+      "number of waiting jobs by `pending_reason` code. A tenant's jobs with equal requirements all count under the " +
+        `code of the first one in the queue. \`${OTHER}\`: jobs beyond the ${MAX_GROUPS} most frequent requirements`,
     ),
     by_error_code: counts.describe("jobs that failed after `ended_after`, by error code"),
     ended_after: timestamp,

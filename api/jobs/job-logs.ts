@@ -53,7 +53,8 @@ export function jobLogRoute(ctx: Context, watch: JobWatch): Route {
         reply.type("text/plain; charset=utf-8");
         return sendObject(ctx.store, { key, sizeBytes }, headers.Range, reply);
       }
-      const from = seen ?? { attempt: query.attempt ?? Math.max(1, job.attempts), offset: 0 };
+      const { attempt = seen?.attempt ?? Math.max(1, job.attempts) } = query;
+      const from = seen?.attempt === attempt ? seen : { attempt, offset: 0 };
       const { maxStreamS: maxS } = ctx.config.http;
       const { signal } = ctx.waitingRequests.register(request, principal, reply, { maxS });
       const followed = { jobId: job.job_id, tenantScope, from, only: query.attempt };

@@ -34,7 +34,7 @@ const pendingReason = z
       .min(1)
       .nullable()
       .describe(
-        "place in the queue; 1 is next. Null if the queue is too long to tell, or for another reason than busy workers",
+        "place in the queue; 1 is next. Null for other codes than `workers_busy` and `over_share`, or if the queue is too long to count",
       ),
   })
   .meta({ id: "PendingReason" });
@@ -47,7 +47,7 @@ export const jobSchema = z
     user_id: z.string(),
     created_by: z.string().describe("the name of the key that submitted it"),
     payload: anyObject.describe(
-      "the job's payload, with the field names of the specification (aliases are replaced)",
+      "the job's payload. Aliases are replaced, e.g. `num_samples` by `size`, `teacher_model` by `teacher`",
     ),
     status: z.enum(JOB_STATUSES),
     attempts: z.int().describe("how often the job was dispatched to a worker"),
@@ -75,7 +75,7 @@ export const jobSchema = z
     pipeline_id: nullableText,
     pipeline_step: nullableText.describe("the job's step in the pipeline"),
     deployment_id: nullableText.describe(
-      "the deployment, if Forge made this job to serve it on another worker",
+      "the deployment, if Forge made this job to start another server for it; null for the job that made the deployment",
     ),
     retried_from: nullableText.describe("the job whose payload this job repeats"),
     pending_reason: pendingReason
@@ -95,13 +95,13 @@ export const jobSchema = z
       "cost in the job's billing record; for a live deployment, the cost so far; null if there is no record",
     ),
     estimated_cost_usd: nullableNumber.describe(
-      "for an unfinished job, the cost if its next attempt succeeds; null in the answer to the submission",
+      "for an unfinished job, the expected cost of an attempt that succeeds; null in the answer to the submission",
     ),
     stuck: z
       .object({ activity: z.string(), tries: z.int(), since: timestamp })
       .nullable()
       .describe(
-        "the write for this job that keeps failing in Forge and is retried; Forge's operator can end the job",
+        "the activity of the job's workflow that keeps failing or hanging, and is retried; null: none. Forge's operator can end a job whose final writes fail",
       ),
     warnings: z.array(warning).optional(),
   })

@@ -101,10 +101,29 @@ def test_finds_near_duplicates_languages_and_leaks(run: Run, tmp_path: Path) -> 
     assert result["near_duplicate_rows_compared"] == 5
     assert result["languages"]["fr"] == 1
     assert (result["main_language"], result["main_language_share"]) == ("en", 0.8)
-    assert result["leakage"] == {"across_splits": 1, "response_in_instruction": 1}
+    assert result["leakage"] == {
+        "across_splits": 1,
+        "across_splits_compared": 5,
+        "response_in_instruction": 1,
+    }
     scored = read(tmp_path / "output" / "scored.parquet")
     assert [row["is_near_duplicate"] for row in scored] == [False, True, False, False, False]
     assert scored[2]["language"] == "fr"
+
+
+def test_keeps_a_column_of_the_dataset_that_is_named_like_a_finding(
+    run: Run, tmp_path: Path
+) -> None:
+    row = {"instruction": "What is 1 + 1?", "response": "2", "language": "pidgin"}
+    run(write_rows(tmp_path / "rows.parquet", [row]))
+    scored = tmp_path / "output" / "scored.parquet"
+    [first] = read(scored)
+    assert first["language"] == "pidgin"
+    assert first["detected_language"] != "pidgin"
+    again = tmp_path / "again.parquet"
+    scored.rename(again)
+    run(again)
+    assert read(scored) == [first]
 
 
 def test_reports_how_many_rows_it_checked(run: Run, tmp_path: Path) -> None:

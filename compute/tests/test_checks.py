@@ -23,6 +23,17 @@ from forge_compute.checks import contains_answer
         ("Which date is 1 days before 2024-03-01?", "2024-02-28", False),
         ("How many days lie between 2024-02-30 and 2024-03-01?", "2", None),
         ("Write a poem.", "Roses are red.", None),
+        ("Describe it in 1-2 sentences.", "It is open.", None),
+        ("Who is on call 24/7?", "Nobody.", None),
+        ("Transpose a 3x4 matrix.", "It has 4 rows.", None),
+        ("In 1-2 words: what is 2 + 3?", "Five: 5", True),
+        ("What is 12-20?", "-8", True),
+        ("Calculate: 7/2", "3.5", True),
+        ("What is 2 + 3 * 4?", "14", None),
+        ("What is (2 + 3) * 4?", "20", None),
+        ("What is 2 * (3 + 4)?", "14", None),
+        ("What is 2 + 3?", "5", True),
+        ("What is 50 + 10%?", "55", None),
     ],
 )
 def test_is_right(instruction: str, response: str, right: bool | None) -> None:

@@ -19,7 +19,7 @@ const portion = (usage: Partial<Usage>, ...gpu: string[]): Portion => ({
   gpu_tokens: gpu,
 });
 
-/** Formulas and default prices of spec.md 2.5: type, usage, the bill's only line, and its USD. */
+/** Formulas and default prices of spec.md 2.5: job type, usage, line of the bill, amount in USD. */
 test.each<[JobType, Partial<Usage>, string, string]>([
   ["generate", {}, "generation", "0"],
   ["generate", { tokens_generated: 1 }, "generation", "0"],

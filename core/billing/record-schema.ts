@@ -20,7 +20,9 @@ const metricsSchema = z
     stored_gb: amount,
     ...detailsSchema.shape,
   })
-  .describe("sums over the billed attempts; then details of the work, each only if it is known");
+  .describe(
+    "sums over the billed attempts (`stored_gb`: size of the artifact's files); the optional fields are details of the work, absent if unknown",
+  );
 
 export const numbers = z.record(z.string(), z.number());
 
@@ -54,7 +56,9 @@ export const billingRecordSchema = z
         outcome: z.enum(OUTCOMES),
         worker_id: z.string().nullable(),
         billed: z.boolean(),
-        gpu_hours: z.number().describe("billed, or what would be billed if `billed` were true"),
+        gpu_hours: z
+          .number()
+          .describe("billable GPU hours; they are only billed if `billed` is true"),
         gpu_hours_measured: z.number(),
         gpu_hours_reported: z.number().nullable(),
         flags,

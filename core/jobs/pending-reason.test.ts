@@ -36,6 +36,7 @@ test("a deployment waits for a worker that does not serve it yet", () => {
   const placedAgain = { ...job, avoid: ["w"] };
   expect(explainPending(placedAgain, [worker()], queueOf())).toMatchObject({
     code: "no_worker_fits",
+    message: "needs another worker than those that serve its deployment or on which it failed",
     requirement: { name: "worker", available: null },
   });
   expect(
@@ -156,6 +157,16 @@ test("a job beyond the part of the queue that was read has no position", () => {
       queue_position: null,
     });
   }
+});
+
+test("busy workers, and idle ones that do not poll", () => {
+  const fleet = [worker(), worker({ workerId: "v", status: "idle", polls: false })];
+  expect(explainPending(job, fleet, queueOf(group("ann", [5])))).toMatchObject({
+    code: "workers_busy",
+    message: expect.stringMatching(
+      /^1 of 2 matching workers are busy, and the others don't poll for work; /,
+    ),
+  });
 });
 
 test("jobs that were not read do not hide the position of a job that goes first", () => {

@@ -96,15 +96,22 @@ export function explainPending(
 ): PendingReason {
   if (known) return known;
   const { position, heldByOwnTenant } = queuePosition(job, working, fleet, queue, ranked);
-  const count = working.length;
-  const busy =
-    count === 1 ? "the matching worker is busy" : `all ${count} matching workers are busy`;
+  const busy = describeBusy(working);
   if (heldByOwnTenant > 0) {
     const message = `${busy}; tenants that hold fewer shared workers than yours (${heldByOwnTenant}) go first`;
     return { ...reason("over_share", message), queue_position: position };
   }
   const nth = position === null ? "the queue is long" : `number ${position} in the queue`;
   return { ...reason("workers_busy", `${busy}; ${nth}`), queue_position: position };
+}
+
+function describeBusy(working: FleetMember[]): string {
+  const { length: count } = working;
+  if (count === 1) return "the matching worker is busy";
+  const idle = working.filter(({ status }) => status === "idle").length;
+  return idle === 0
+    ? `all ${count} matching workers are busy`
+    : `${count - idle} of ${count} matching workers are busy, and the others don't poll for work`;
 }
 
 /** An attempt has ended and the next one is not queued yet: Temporal is slow or down. */
@@ -152,7 +159,9 @@ function noneFits(job: Wants, workers: FleetMember[]): PendingReason {
   if (!name) throw new Error("expected a worker with an unmet requirement");
   const requirement = { name, ...GAPS[name](nearest, job) };
   const { needed, available } = requirement;
-  const message = `needs ${UNITS[name](needed)}; the nearest worker has ${available ?? "none"}`;
+  const needs = `needs ${UNITS[name](needed)}`;
+  const message =
+    name === "worker" ? needs : `${needs}; the nearest worker has ${available ?? "none"}`;
   return { ...reason("no_worker_fits", message), requirement };
 }
 

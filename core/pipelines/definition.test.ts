@@ -153,6 +153,12 @@ test.each<[string, unknown, RegExp, string]>([
     "steps.1.payload.dataset_uri",
   ],
   [
+    "an invalid reference in dataset_uri",
+    { steps: [step("a", "audit", { dataset_uri: "${steps.a}" })] },
+    /is no reference/,
+    "steps.0.payload.dataset_uri",
+  ],
+  [
     "an unknown result field",
     { steps: [train, step("e", "evaluate", { checkpoint_id: from("train", "model_file") })] },
     /is not known to be one; its checkpoint_id is one/,

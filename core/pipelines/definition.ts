@@ -195,7 +195,7 @@ const PLACEHOLDER = "forge://steps/reference";
 function readDraft(draft: Draft, defaults: DefinitionContext): Submission {
   const { payload, options } = draft;
   const uri = payload.dataset_uri;
-  const isReference = referencesIn({ uri }).length > 0;
+  const isReference = referencesIn({ dataset_uri: uri }).length > 0;
   const body = { ...options, ...payload, ...(isReference ? { dataset_uri: PLACEHOLDER } : {}) };
   const submission = parseSubmission(draft.job_type, body, defaults);
   if (isReference) submission.payload.dataset_uri = uri;

@@ -12,7 +12,8 @@ import type { Context } from "../context";
 /**
  * A request waits at most 2 s for an earlier request with the same key, and then fails with
  * `request_in_flight`. If this process freezes during the transaction, Postgres ends the
- * transaction after 5 s, because it may hold the lock of a worker's row (start-new-job.ts).
+ * transaction after 5 s. Otherwise the transaction could keep a worker's row locked
+ * (start-new-job.ts).
  */
 const BEGIN = "set local lock_timeout = '2s'; set local idle_in_transaction_session_timeout = '5s'";
 
@@ -48,8 +49,9 @@ export async function createOnce<T>(
   const { userId } = principal;
   const fingerprint = fingerprintOf([request.routeOptions.config.route?.paths[0], content]);
   // If the database's clock was set forward, a used key could look expired, and the request would
-  // run twice. `isOlder` leaves out the skipped time, but only after ClockWatch has recorded it.
-  // `requireKnownClock` makes the transaction fail until then.
+  // run twice. To prevent this, `claimKey` does not count the time that the clock skipped. This
+  // works only after ClockWatch has recorded that the clock was set. Until then,
+  // `requireKnownClock` makes the transaction fail.
   return await ctx.clockWatch.transaction(
     async (db) => {
       const first = await claimKey(db, userId, key, fingerprint).catch(inFlight);

@@ -10,7 +10,7 @@ import { requireBelow } from "./quota-exceeded";
 
 const SWEEP_MS = 1_000;
 
-/** Why a waiting request ends. `key-revoked` also means that the key has expired. */
+/** Why a waiting request ends. `key-revoked`: its key was revoked or has expired. */
 type EndReason = "hung-up" | "key-revoked" | "closing" | "time-out";
 
 export interface WaitingRequest {

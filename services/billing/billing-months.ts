@@ -67,18 +67,26 @@ export async function insertStorageLine(
   return inserted === 1;
 }
 
-/** Live deployments for which the billing line of a closed month is missing. */
-export async function listUnwrittenDeployments(db: Queryable, limit: number): Promise<string[]> {
+/**
+ * Live deployments for which the billing line of a closed month is missing.
+ *
+ * @param after the last id of the previous page.
+ */
+export async function listUnwrittenDeployments(
+  db: Queryable,
+  limit: number,
+  after = "",
+): Promise<string[]> {
   const rows = await all<{ deployment_id: string }>(
     db,
     `select d.deployment_id from deployments d
-     where d.status = 'active' and exists (
+     where d.status = 'active' and d.deployment_id > $2 and exists (
        select from generate_series(date_trunc('month', ${BEGAN} at time zone 'UTC'),
                                    (now() - ${CLOSED_AFTER}) at time zone 'UTC', interval '1 month') m
        where m + interval '1 month' <= (now() - ${CLOSED_AFTER}) at time zone 'UTC' and not exists (
          select from billing_lines l where l.job_id = d.job_id and l.month = m::date))
      order by d.deployment_id limit $1`,
-    [limit],
+    [limit, after],
   );
   return rows.map((row) => row.deployment_id);
 }
@@ -100,8 +108,9 @@ export async function findAccruing(db: Queryable, deploymentId: string) {
 
 /**
  * Records how many days of a deployment's lifetime are billed in closed months. Never lowers this
- * number. The lines of closed months never change, so the deployment's billed lifetime is never
- * less than this number (lifetime.ts), even if the clock is set back.
+ * number. It is the minimum of the billed lifetime (lifetime.ts). Without this minimum, the bill
+ * could become smaller than the lines of closed months, which never change, if the clock is set
+ * back.
  */
 export async function recordClosedDays(
   db: Queryable,
@@ -126,8 +135,8 @@ export interface UnwrittenStorage {
 /**
  * Closed months without their storage line, ordered by tenant. Returns at most `limit` months.
  *
- * No month before a tenant's `storage_months.open_month` lacks its line. So the query reads only
- * tenants whose `open_month` has closed since that value was written, at most `limit` of them.
+ * `storage_months.open_month` is a tenant's first month whose line may be missing. A tenant lacks a
+ * line only if that month is closed. So the query reads only these tenants, at most `limit`.
  *
  * @param after the last tenant of the previous page; "" for the first page.
  */

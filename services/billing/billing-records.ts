@@ -65,8 +65,8 @@ export interface BillableRow {
 }
 
 /**
- * SQL: whether attempt `had` counts for the bill of job `j`, which attempt `a` ended. It counts if
- * a worker started it, if it has ended, and if it is not later than `a`.
+ * SQL: whether attempt `had` counts for the bill of job `j`. Attempt `a` is the one that ended the
+ * job. `had` counts if a worker started it, if it has ended, and if it is not later than `a`.
  */
 const BILLED = `had.job_id = j.job_id and had.attempt <= a.attempt and had.started_at is not null
      and had.state = 'ended'`;

@@ -63,10 +63,13 @@ export async function closeMonths(ctx: Context): Promise<number> {
       }
     }
   };
-  const ids = await listUnwrittenDeployments(pool, BATCH);
-  const deployments = ids.map((deploymentId) => ({ deploymentId }));
-  await writeAll(deployments, ({ deploymentId }) => writeShares(ctx, deploymentId));
-  // Reads all pages, not only the first: it may be full of tenants whose writes keep failing.
+  // Read all pages, not only the first: all its writes may keep failing.
+  for (let after: string | undefined = ""; after !== undefined; ) {
+    const ids: string[] = await listUnwrittenDeployments(pool, BATCH, after);
+    const deployments = ids.map((deploymentId) => ({ deploymentId }));
+    await writeAll(deployments, ({ deploymentId }) => writeShares(ctx, deploymentId));
+    after = ids.at(-1);
+  }
   for (let after: string | undefined = ""; after !== undefined; ) {
     const page = await listUnwrittenStorage(pool, BATCH, after);
     await writeAll(page, (storage) => writeStorage(ctx, storage));

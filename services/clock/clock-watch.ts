@@ -147,8 +147,8 @@ export class ClockWatch {
    * Runs a transaction whose time decides a bill or an age. If the clock was set and the step is
    * not recorded yet, checks the clock and starts the transaction again. The last try runs even if
    * it is still unknown whether the clock was set, because most bills must not wait. Work that can
-   * wait, such as deletions by age and the lines of closed months, passes `requireKnownClock`: then
-   * the last try throws, and the caller's loop retries later.
+   * wait, such as deletions by age and the storage lines of closed months, passes
+   * `requireKnownClock`: then the last try throws, and the caller's loop retries later.
    */
   async transaction<T>(
     work: (db: Queryable) => Promise<T>,

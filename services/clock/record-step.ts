@@ -1,8 +1,9 @@
 import { execute, type Queryable } from "../../platform/postgres/pool";
 
 /**
- * The largest error of a step's length, in ms. It is less than half of the shortest step, so that
- * times before a step can be distinguished from times after it.
+ * The largest error of a step's length, in ms. It is less than half of MIN_STEP_MS (the shortest
+ * step, see core/clock-steps.ts), so that times before a step can be distinguished from times after
+ * it.
  */
 export const PRECISE_MS = 2_000;
 
@@ -55,8 +56,9 @@ const UNEXPORTED = "exported_at is null and cost_usd > 0";
 /**
  * Columns that contain the start or the end of a wait. After a step back, a wait would take too
  * long, so each time that now lies in the future is shifted by the step. After a step forward, a
- * wait ends too early, which is harmless for most columns. So only the columns marked "moves" are
- * shifted. Otherwise, Forge would end a placement, or give up an export, too early.
+ * wait ends too early. This is harmless for most columns, so they are not shifted. It is not
+ * harmless for the columns marked "moves": if they were not shifted, Forge would end a placement,
+ * or give up an export, too early.
  *
  * Every column that SQL compares with the clock is in this list, or record-step.test.ts says why
  * not. A condition must not select a set of rows that grows without bound: transactions that need
@@ -91,10 +93,10 @@ interface Move {
 /**
  * Returns the times that move when a step is recorded.
  *
- * After a step back, the clock shows the times of a period for a second time. All of them are
- * within the last `gap` seconds, because the step was at most `gap` seconds ago. An attempt with
- * such a start time may have started before or after the step. So its times don't move: its
- * deadline may be too late, and its measured time too short.
+ * After a step back, the clock shows some times for a second time. The step was at most `gap`
+ * seconds ago, so these times are within the last `gap` seconds. If an attempt started at such a
+ * time, it is unknown whether it started before or after the step, so its times don't move. If it
+ * started before the step, its deadline is then too late and its measured time too short.
  */
 function movesOf(isForward: boolean): Move[] {
   const began = (time: string): string =>

@@ -173,17 +173,20 @@ export async function beginBootstrap(db: Queryable, workerId: string, run: numbe
   );
 }
 
-/** Trusts a host's key if none was trusted before. Returns the trusted key. */
+/**
+ * Trusts a host's key if none was trusted before. Returns the trusted key; null if a later run has
+ * replaced this one, because that run may set up another machine.
+ */
 export async function trustHostKey(
   db: Queryable,
-  workerId: string,
+  { worker_id: workerId, bootstrap_run: run }: Pick<SshWorkerRow, "worker_id" | "bootstrap_run">,
   shown: string,
 ): Promise<string | null> {
   const row = await maybeOne<{ ssh_host_key: string | null }>(
     db,
     `update workers set ssh_host_key = coalesce(ssh_host_key, $2) where worker_id = $1
-     returning ssh_host_key`,
-    [workerId, shown],
+       and bootstrap_run = $3 returning ssh_host_key`,
+    [workerId, shown, run],
   );
   return row?.ssh_host_key ?? null;
 }

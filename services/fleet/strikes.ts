@@ -41,7 +41,9 @@ export async function strikeWorker(
   jobId: string,
 ): Promise<WorkerStatus | undefined> {
   if ((await takeBackStrikes(db, workerId, jobId)) > 0) return undefined;
-  const isOut = `w.strikes + 1 >= ${STRIKES_OUT} and exists (
+  // A worker that is being set up is out of service anyway, and keeps the error of its bootstrap.
+  const isOut = `w.strikes + 1 >= ${STRIKES_OUT} and w.status <> 'bootstrapping'
+    and w.error_code is distinct from 'bootstrap_failed' and exists (
     select from workers o
     where o.worker_id <> w.worker_id and o.succeeded_at >= w.strikes_since
       and (o.user_id = w.user_id or o.shared or w.shared))`;

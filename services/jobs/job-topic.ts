@@ -52,9 +52,10 @@ async function deliver(ctx: Context, entry: JobEntry): Promise<Delivery> {
   // delivery repeated, until the workflow writes the bill.
   const accepted = (hasFailed: boolean): Delivery => (hasFailed ? "accepted" : "delivered");
   // If this call started the workflow, the outcome needs no delivery: a new workflow reads the
-  // first attempt, which has ended, before it waits. If `tries` is not 0, the job may have been
-  // cancelled while the entry was read: a cancel increments `tries` (`insertOutcomeEntry`).
-  // `jobHasFailed` may then be outdated, so the job's status is read below.
+  // first attempt, which has ended, before it waits. A cancel increments `tries`
+  // (`insertOutcomeEntry`). If `tries` is not 0, the statement that read the entry may have read
+  // the job as it was before a cancel, and the entry as it was after the cancel. `jobHasFailed` may
+  // then be outdated, so the job's status is read below.
   if (started && entry.tries === 0) return accepted(entry.jobHasFailed);
   const state = await findAttemptState(ctx.pool, jobId, attempt);
   const end = state && attemptEndOf(state);

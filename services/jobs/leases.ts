@@ -87,9 +87,9 @@ export async function recordLog(
 /**
  * Records an attempt's newest checkpoint.
  *
- * @param lease as read before the upload.
+ * @param lease the attempt's lease as this request read it before the upload.
  * @returns false if the attempt has ended, or if another request has recorded a checkpoint since
- *   the lease was read: that checkpoint is newer, and its file has replaced the earlier ones.
+ *   this request read the lease. The attempt then keeps the other request's checkpoint.
  */
 export async function recordCheckpoint(
   db: Queryable,

@@ -39,16 +39,20 @@ export class DatabaseMetrics {
     Object.entries(AGES).map(([subject, { name, help }]) => [subject, this.gauge(name, help)]),
   );
   private reading: Promise<string> | undefined;
-  private readMs = 0;
+  /** No new reading begins before this time. */
+  private validUntilMs = 0;
 
   constructor(private readonly ctx: Context) {}
 
   /** Prometheus text format. @throws if the database is unavailable. */
   text(): Promise<string> {
-    const nowMs = this.ctx.clock.nowMs();
-    if (!this.reading || nowMs - this.readMs > CACHE_MS) {
-      this.readMs = nowMs;
-      this.reading = this.read();
+    const { clock } = this.ctx;
+    if (!this.reading || clock.nowMs() > this.validUntilMs) {
+      // Two readings at the same time would add their counts to the same gauges.
+      this.validUntilMs = Number.POSITIVE_INFINITY;
+      this.reading = this.read().finally(() => {
+        this.validUntilMs = clock.nowMs() + CACHE_MS;
+      });
       this.reading.catch(() => {
         this.reading = undefined;
       });

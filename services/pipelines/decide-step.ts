@@ -11,8 +11,8 @@ import { type Decision, decideStep as decide } from "./step-changes";
 import { requestWorkflowWake } from "./workflow-wakes";
 
 /**
- * Approves or rejects a step that waits for approval. Idempotent: repeating a decision is not an
- * error.
+ * Approves or rejects a step that waits for approval. Idempotent if `step` is given: repeating the
+ * decision is then no error.
  *
  * @param step optional if exactly one step waits for approval.
  * @param origin.principal undefined if the decision was made in Temporal's UI.

@@ -116,6 +116,43 @@ test("a deployment is billed in the months of its lifetime, with leap day and da
   expect(await closeMonths(forge.ctx)).toBe(0);
 });
 
+test("deployments whose months can't be written don't block others", async () => {
+  const { pool } = forge.ctx;
+  const one = await deployedSince("2024-01-16T12:00:00Z");
+  // `closeMonths` reads 100 deployments at once. These copies come before the deployment.
+  const copy = async (table: string, ids: string[], of: [string, string]): Promise<void> => {
+    const columns = await all<{ name: string }>(
+      pool,
+      `select column_name as name from information_schema.columns
+       where table_schema = 'public' and table_name = $1 and is_generated = 'NEVER'`,
+      [table],
+    );
+    const values = columns.map(({ name }) => (ids.includes(name) ? "'!' || n" : `t.${name}`));
+    await execute(
+      pool,
+      `insert into ${table} (${columns.map(({ name }) => name).join()})
+       select ${values.join()} from ${table} t, generate_series(1, 101) n where t.${of[0]} = $1`,
+      [of[1]],
+    );
+  };
+  const job: [string, string] = ["job_id", one.job_id];
+  await copy("jobs", ["job_id"], job);
+  await copy("billing_records", ["job_id"], job);
+  await copy("artifacts", ["job_id", "artifact_id"], job);
+  await copy("deployments", ["job_id", "deployment_id"], job);
+  await pool.query("alter table billing_lines add constraint no_copies check (job_id !~ '^!')");
+  try {
+    await closeMonths(forge.ctx);
+    expect(await linesOf(one.job_id)).toMatchObject({ "2024-01": 1.033333 });
+  } finally {
+    for (const table of ["deployments", "artifacts", "billing_records", "jobs"]) {
+      await execute(pool, `delete from ${table} where job_id ~ '^!'`);
+    }
+    await pool.query("alter table billing_lines drop constraint no_copies");
+  }
+  await forge.user.post(`/api/deployments/${one.deployment_id}/stop`, {});
+});
+
 test("a live deployment's cost is added to its tag's total, although 100 other tags cost more", async () => {
   const one = await deployedSince("2024-01-16T12:00:00Z", { tags: ["live"] });
   const { accruing_usd: accruing, period } = await readSummary(forge.user);

@@ -92,7 +92,12 @@ test("a log is followed as it grows, across a disconnect and a second attempt", 
   stream.close();
   const seen = stream.events.at(-1)?.id;
   appendLog(job_id, 1, "while nobody looked");
+  // A stream of one attempt ends with the attempt, although the job waits for the next one.
+  const only = await EventStream.open(forge.user, `${path}&attempt=1`, "2-3");
   await worker.fail(first, { retryable: true });
+  await only.ended;
+  expect(textOf(only)).toBe("one\nhalf a line\r\x1b[1mtwo é\nwhile nobody looked");
+  expect(only.events.at(-1)).toEqual({ event: "end", data: { job_id, status: "pending" } });
   const second = await worker.take();
   appendLog(job_id, 2, "another attempt\n");
   const rest = await EventStream.open(forge.user, path, seen);

@@ -129,6 +129,27 @@ test("an open stream gets late commits", async () => {
   stream.close();
 });
 
+test("a stream of many events is resumed, although the client has received them", async () => {
+  const { user } = await createTenant(forge, "much");
+  const { job_id } = await user.submit("train", {
+    dataset_id: "d",
+    model: "m",
+    resources: { gpu: 8 },
+  });
+  await execute(
+    forge.ctx.pool,
+    `insert into job_events (job_id, user_id, status, attempts)
+     select $1, 'much', 'pending', 0 from generate_series(1, 2500)`,
+    [job_id],
+  );
+  const first = await open(user);
+  first.close();
+  const second = await open(user, ready(first)?.id);
+  expect(ready(second)?.data).toEqual({ resumed: true });
+  second.close();
+  await user.call("POST", `/api/jobs/${job_id}/cancel`);
+});
+
 test("a stream that missed too much reports it", async () => {
   const { user } = await createTenant(forge, "away");
   const first = await open(user);

@@ -39,7 +39,8 @@ class Deployments:
         self._mask = mask
         self._env = env
         self._run_as = run_as
-        # Ends the servers that a killed agent left running. `restore` starts them again.
+        # If the slot has its own user, this ends the servers that a killed agent left running.
+        # `restore` starts them again.
         run_as.end_processes()
         run_as.prepare(folder)
         self._lock = threading.Lock()

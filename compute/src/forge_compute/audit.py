@@ -112,17 +112,23 @@ def _examine(table: pa.Table, tally: Tally) -> list[Finding]:
 
 
 def _with_findings(table: pa.Table, findings: list[Finding]) -> pa.Table:
+    """Adds the columns of the findings.
+
+    The language is in the column `detected_language` if the dataset has its own column `language`.
+    """
+    names = table.column_names
+    has_own_language = "language" in names and (
+        "detected_language" in names or "clarity_score" not in names
+    )
     for name in ("clarity", "correctness", "educational"):
         values = [getattr(finding.scores, name) for finding in findings]
         table = _with_column(table, f"{name}_score", pa.array(values, pa.float32()))
-    for name, kind in (
-        ("is_duplicate", pa.bool_()),
-        ("is_near_duplicate", pa.bool_()),
-        ("language", pa.string()),
-    ):
+    for name in ("is_duplicate", "is_near_duplicate"):
         values = [getattr(finding, name) for finding in findings]
-        table = _with_column(table, name, pa.array(values, kind))
-    return table
+        table = _with_column(table, name, pa.array(values, pa.bool_()))
+    languages = pa.array([finding.language for finding in findings], pa.string())
+    name = "detected_language" if has_own_language else "language"
+    return _with_column(table, name, languages)
 
 
 def _with_column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:

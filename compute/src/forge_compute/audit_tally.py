@@ -126,6 +126,7 @@ class Tally:
             "main_language_share": round(main_rows / checked, 4) if checked else None,
             "leakage": {
                 "across_splits": self.across_splits if self.has_splits else None,
+                "across_splits_compared": self._instructions.compared if self.has_splits else None,
                 "response_in_instruction": self.response_in_instruction,
             },
         }

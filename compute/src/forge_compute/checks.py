@@ -11,7 +11,12 @@ from datetime import date, timedelta
 from fractions import Fraction
 
 _NUMBER = r"(-?\d[\d,]*(?:\.\d+)?)"
-_ARITHMETIC = re.compile(rf"{_NUMBER}\s*([-+*/x×÷])\s*{_NUMBER}")
+_ARITHMETIC = re.compile(rf"{_NUMBER}(\s*)([-+*/x×÷])(\s*){_NUMBER}")
+_ASKED_FOR = re.compile(
+    r"\b(?:what is|what's|how much is|calculate|compute|evaluate|solve)[\s:]+$", re.IGNORECASE
+)
+_EARLIER_TERM = re.compile(r"[\d)]\s*[-+*/x×÷^]\s*\(*\s*$")
+_LATER_TERM = re.compile(r"\s*\)*\s*(?:[-+*/x×÷^]\s*\(*\s*-?\d|%)")
 _CONVERSION = re.compile(rf"{_NUMBER}\s+(\w+)\s+(?:to|in|into)\s+(\w+)", re.IGNORECASE)
 _DATE = r"(\d{4}-\d{2}-\d{2})"
 _DAYS_BETWEEN = re.compile(rf"days?\b.*?{_DATE}.*?{_DATE}", re.IGNORECASE)
@@ -44,11 +49,11 @@ class CorrectAnswer:
 
 
 def _arithmetic(text: str) -> CorrectAnswer | None:
-    match = _ARITHMETIC.search(text)
+    match = next(filter(_is_question, _ARITHMETIC.finditer(text)), None)
     if not match or re.search(_DATE, text):  # 2024-02-30 is a date, not a subtraction
         return None
-    left, right = _fraction(match[1]), _fraction(match[3])
-    match match[2]:
+    left, right, operator = _fraction(match[1]), _fraction(match[5]), match[3]
+    match operator:
         case "+":
             value = left + right
         case "-":
@@ -60,8 +65,22 @@ def _arithmetic(text: str) -> CorrectAnswer | None:
                 return None
             value = left / right
     answer = _decimal(value)
-    worked = f"{match[1]} {match[2]} {match[3]} = {answer}, so the answer is {answer}."
+    worked = f"{match[1]} {operator} {match[5]} = {answer}, so the answer is {answer}."
     return CorrectAnswer(answer, worked, "arithmetic")
+
+
+def _is_question(match: re.Match[str]) -> bool:
+    """Whether two numbers and an operator are a whole calculation.
+
+    Excludes a part of a longer calculation, whose value would be another one. Also excludes ranges
+    and the like, such as "1-2 sentences", "24/7" or "a 3x4 matrix": without spaces, these operators
+    must directly follow words that ask for the value.
+    """
+    before, after = match.string[: match.start()], match.string[match.end() :]
+    if _EARLIER_TERM.search(before) or _LATER_TERM.match(after):
+        return False
+    has_spaces = bool(match[2]) and bool(match[4])
+    return has_spaces or match[3] in "+*×÷" or bool(_ASKED_FOR.search(before))
 
 
 def _conversion(text: str) -> CorrectAnswer | None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import cached_property, reduce
 from pathlib import Path
 
 import pyarrow as pa
@@ -69,7 +70,20 @@ class Dataset:
                 raise FatalError(f"the dataset is not readable csv: {error}") from error
 
     def _jsonl_batches(self) -> Iterator[pa.Table]:
-        schema: pa.Schema | None = None
+        for rows in self._jsonl_rows():
+            yield _table(rows, self._jsonl_schema)
+
+    @cached_property
+    def _jsonl_schema(self) -> pa.Schema:
+        """The schema of all rows. The first rows may lack columns that later ones have."""
+        schemas = (_table(rows).schema for rows in self._jsonl_rows())
+        try:
+            return reduce(_merged_schema, schemas)
+        except pa.ArrowTypeError as error:
+            raise _different_types(error) from error
+
+    def _jsonl_rows(self) -> Iterator[list[dict[str, object]]]:
+        """The rows in lists of at most BATCH_ROWS rows."""
         rows: list[dict[str, object]] = []
         with self.path.open(encoding="utf-8", errors="strict") as lines:
             try:
@@ -77,13 +91,12 @@ class Dataset:
                     if line.strip():
                         rows.append(_row(line, number))
                     if len(rows) == BATCH_ROWS:
-                        table = _table(rows, schema)
-                        schema, rows = table.schema, []
-                        yield table
+                        yield rows
+                        rows = []
             except UnicodeDecodeError as error:
                 raise FatalError(f"the dataset is not UTF-8: {error}") from error
         if rows:
-            yield _table(rows, schema)
+            yield rows
 
 
 def texts(table: pa.Table, names: tuple[str, ...]) -> list[str]:
@@ -128,13 +141,41 @@ def _row(line: str, number: int) -> dict[str, object]:
     return row
 
 
-def _table(rows: list[dict[str, object]], schema: pa.Schema | None) -> pa.Table:
+def _table(rows: list[dict[str, object]], schema: pa.Schema | None = None) -> pa.Table:
+    """Infers the schema from the rows if none is given. Then rows may lack columns."""
     try:
-        return pa.Table.from_pylist(rows, schema=schema)
+        names = dict.fromkeys(name for row in rows for name in row)
+        inferred = schema or pa.schema(
+            [(name, pa.infer_type([row.get(name) for row in rows])) for name in names]
+        )
+        return pa.Table.from_pylist(rows, schema=inferred)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise FatalError(f"the dataset's rows have different types: {error}") from error
+        raise _different_types(error) from error
     except UnicodeEncodeError as error:  # JSON can contain an unpaired surrogate
         raise FatalError(f"the dataset has text that is not Unicode: {error}") from error
+
+
+def _different_types(error: Exception) -> FatalError:
+    return FatalError(f"the dataset's rows have different types: {error}")
+
+
+def _merged_schema(one: pa.Schema, other: pa.Schema) -> pa.Schema:
+    merged = _merged_type(pa.struct(list(one)), pa.struct(list(other)))
+    return pa.schema(list(merged))
+
+
+def _merged_type(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """The type for the values of both types. Raises pa.ArrowTypeError if there is none."""
+    if pa.types.is_struct(one) and pa.types.is_struct(other):
+        fields = {field.name: field.type for field in one}
+        for field in other:
+            known = fields.get(field.name, pa.null())
+            fields[field.name] = _merged_type(known, field.type)
+        return pa.struct(list(fields.items()))
+    if pa.types.is_list(one) and pa.types.is_list(other):
+        return pa.list_(_merged_type(one.value_type, other.value_type))
+    schemas = [pa.schema([("value", each)]) for each in (one, other)]
+    return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
 
 
 def _starts_like_parquet(path: Path) -> bool:

@@ -89,7 +89,7 @@ def first_line(error: BaseException) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """The error in one line, for the job's owner."""
+    """The error's text, for the job's owner."""
     text = str(error).strip()
     if isinstance(error, FatalError | TransientError):
         return text

@@ -3,7 +3,7 @@ import type { HttpCall } from "./http-connection";
 import { LIST_OF_20 } from "./measure-latency";
 import { completeJobs, insertPeerJobs } from "./prepared-jobs";
 import { interleave } from "./rounds";
-import { type Row, resultRow } from "./rows";
+import { type Rounds, type Row, resultRow } from "./rows";
 import type { Scale } from "./scale";
 import type { Forge, Stage } from "./stage";
 
@@ -22,26 +22,25 @@ export async function measureHeartbeats(stage: Stage, scale: Scale): Promise<Row
       ids.map((id) => call(path, { worker_id: id, gpu: GPU }));
     await sendOnce(stage, forge.url, forge.workerKey, register("/worker/register"));
     await sendOnce(stage, expressUrl, "", register("/workers"));
-    return [
-      await compareRates(stage, scale, {
-        described: {
-          id: "P3",
-          what: `heartbeats of ${scale.fleet.toLocaleString("en")} workers`,
-          unit: "/s",
-          goal: { of: "ratio", atLeast: 3 },
-        },
-        // One connection per worker, as in a real fleet. Forge answers heartbeats in batches, every
-        // 100 ms, so fewer connections would limit the rate.
-        connections: scale.fleet,
-        forge: { url: forge.url, key: forge.workerKey, calls: heartbeats("/worker/heartbeat") },
-        peer: {
-          url: expressUrl,
-          key: "",
-          calls: heartbeats("/heartbeats"),
-          name: "express + pg UPDATE",
-        },
-      }),
-    ];
+    const measured = await compareRates(stage, scale.requestRounds, scale, {
+      // One connection per worker, as in a real fleet. Forge answers heartbeats in batches, every
+      // 100 ms, so fewer connections would limit the rate.
+      connections: scale.fleet,
+      forge: { url: forge.url, key: forge.workerKey, calls: heartbeats("/worker/heartbeat") },
+      peer: {
+        url: expressUrl,
+        key: "",
+        calls: heartbeats("/heartbeats"),
+        name: "express + pg UPDATE",
+      },
+    });
+    const described: Described = {
+      id: "P3",
+      what: `heartbeats of ${scale.fleet.toLocaleString("en")} workers`,
+      unit: "/s",
+      goal: { of: "ratio", atLeast: 3 },
+    };
+    return [rowOf(described, [measured])];
   } finally {
     await forge.stop();
   }
@@ -49,8 +48,39 @@ export async function measureHeartbeats(stage: Stage, scale: Scale): Promise<Row
 
 const JOBS = 100;
 
-/** P4: reads of one job, and of a list of the newest 20. */
+const READS: Described[] = [
+  { id: "P4", what: "GET of a completed job", unit: "/s", goal: { of: "ratio", atLeast: 0.9 } },
+  {
+    id: "P4",
+    what: "list of 20 completed jobs, equal requests",
+    unit: "/s",
+    goal: { of: "forge", atLeast: 2_000 },
+  },
+  {
+    id: "P4",
+    what: "the same, each request from another position",
+    unit: "/s",
+    goal: { of: "forge", atLeast: 2_000 },
+  },
+];
+
+/**
+ * P4: reads of one job, and of a list of the newest 20. Measures several servers, because the rates
+ * of one server differ by up to a third from those of the next, and change little while it runs.
+ */
 export async function measureReads(stage: Stage, scale: Scale): Promise<Row[]> {
+  const servers: Measured[][] = [];
+  while (servers.length < scale.readServers) servers.push(await measureReadsOnce(stage, scale));
+  return READS.map((described, at) =>
+    rowOf(
+      described,
+      servers.flatMap((reads) => reads[at] ?? []),
+    ),
+  );
+}
+
+/** The reads of one server, in the order of READS. */
+async function measureReadsOnce(stage: Stage, scale: Scale): Promise<Measured[]> {
   const { expressUrl } = stage;
   const forge = await stage.startForge();
   try {
@@ -59,28 +89,18 @@ export async function measureReads(stage: Stage, scale: Scale): Promise<Row[]> {
     const get = (path: string): HttpCall => ({ method: "GET", path });
     const at = { url: forge.url, key: forge.userKey };
     const peer = { url: expressUrl, key: "", name: "express + pg SELECT" };
-    const compareLists = (what: string, calls: HttpCall[]): Promise<Row> =>
-      compareRates(stage, scale, {
-        described: { id: "P4", what, unit: "/s", goal: { of: "forge", atLeast: 2_000 } },
+    const compare = (calls: HttpCall[], peerCalls: HttpCall[]): Promise<Measured> =>
+      compareRates(stage, scale.readRounds, scale, {
         forge: { ...at, calls },
-        peer: { ...peer, calls: [get("/jobs")] },
+        peer: { ...peer, calls: peerCalls },
       });
     return [
-      await compareRates(stage, scale, {
-        described: {
-          id: "P4",
-          what: "GET of a completed job",
-          unit: "/s",
-          goal: { of: "ratio", atLeast: 0.9 },
-        },
-        forge: { ...at, calls: ids.map((id) => get(`/api/jobs/${id}`)) },
-        peer: { ...peer, calls: peerIds.map((id) => get(`/jobs/${id}`)) },
-      }),
-      await compareLists("list of 20 completed jobs, equal requests", [LIST_OF_20]),
-      await compareLists(
-        "the same, each request from another position",
-        (await cursorsOf(forge)).map(listAfter),
+      await compare(
+        ids.map((id) => get(`/api/jobs/${id}`)),
+        peerIds.map((id) => get(`/jobs/${id}`)),
       ),
+      await compare([LIST_OF_20], [get("/jobs")]),
+      await compare((await cursorsOf(forge)).map(listAfter), [get("/jobs")]),
     ];
   } finally {
     await forge.stop();
@@ -111,16 +131,19 @@ interface Target {
   calls: HttpCall[];
 }
 
+type Described = Pick<Row, "id" | "what" | "unit" | "goal">;
+
+interface Measured {
+  rounds: Required<Rounds>;
+  generatorShare: number;
+}
+
 async function compareRates(
   { generator }: Stage,
-  { requestRounds, seconds, warmUpSeconds }: Scale,
-  given: {
-    described: Pick<Row, "id" | "what" | "unit" | "goal">;
-    connections?: number;
-    forge: Target;
-    peer: Target & { name: string };
-  },
-): Promise<Row> {
+  rounds: number,
+  { seconds, warmUpSeconds }: Scale,
+  given: { connections?: number; forge: Target; peer: Target & { name: string } },
+): Promise<Measured> {
   const { connections = CONNECTIONS } = given;
   const rate = async ({ url, key, calls }: Target, forS = seconds): Promise<number> => {
     const options = { url, key, calls, connections, seconds: forS };
@@ -128,11 +151,25 @@ async function compareRates(
   };
   const { forge, peer } = given;
   for (const target of [forge, peer]) await rate(target, warmUpSeconds);
-  const result = await interleave(requestRounds, () => rate(forge), {
+  const measured = await interleave(rounds, () => rate(forge), {
     name: peer.name,
     measure: () => rate(peer),
   });
-  return resultRow(given.described, result, { generatorShare: generator.takeMaxCpuShare() });
+  return { rounds: measured, generatorShare: generator.takeMaxCpuShare() };
+}
+
+/** The row of all rounds together. */
+function rowOf(described: Described, measured: Measured[]): Row {
+  const rounds = measured.map((each) => each.rounds);
+  const joined = {
+    forge: rounds.flatMap(({ forge }) => forge),
+    peer: {
+      name: rounds[0]?.peer.name ?? "",
+      values: rounds.flatMap(({ peer }) => peer.values),
+    },
+  };
+  const generatorShare = Math.max(...measured.map((each) => each.generatorShare));
+  return resultRow(described, joined, { generatorShare });
 }
 
 const call = (path: string, body: object): HttpCall => ({ method: "POST", path, body });

@@ -9,8 +9,12 @@ export interface Scale {
   includesJobQueues: boolean;
   /** P2: jobs per round, ten per second. */
   pacedJobs: number;
-  /** P3 and P4: number of rounds. */
+  /** P3: number of rounds. */
   requestRounds: number;
+  /** P4: number of servers that are measured, one after the other. */
+  readServers: number;
+  /** P4: number of rounds per server. */
+  readRounds: number;
   /** P3 and P4: duration of a round. */
   seconds: number;
   /** P3 and P4: duration of the warm-up, until the server's code is compiled. */
@@ -46,7 +50,9 @@ export const FULL: Scale = {
   includesJobQueues: true,
   pacedJobs: 100,
   requestRounds: 7,
-  seconds: 4,
+  readServers: 3,
+  readRounds: 3,
+  seconds: 3,
   warmUpSeconds: 4,
   fleet: 1_000,
   calls: 200,
@@ -74,6 +80,8 @@ export const QUICK: Scale = {
   includesJobQueues: false,
   pacedJobs: 10,
   requestRounds: 2,
+  readServers: 1,
+  readRounds: 2,
   seconds: 0.5,
   warmUpSeconds: 2,
   // With more workers, the registrations would take long, because a server limits their rate.

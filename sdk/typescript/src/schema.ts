@@ -20,7 +20,7 @@ export interface Job {
   user_id: string;
   /** the name of the key that submitted it */
   created_by: string;
-  /** the job's payload, with the field names of the specification (aliases are replaced) */
+  /** the job's payload. Aliases are replaced, e.g. `num_samples` by `size`, `teacher_model` by `teacher` */
   payload: Record<string, unknown>;
   status: "pending" | "provisioning_worker" | "assigned" | "running" | "completed" | "failed" | (string & {});
   /** how often the job was dispatched to a worker */
@@ -49,7 +49,7 @@ export interface Job {
   pipeline_id: string | null;
   /** the job's step in the pipeline */
   pipeline_step: string | null;
-  /** the deployment, if Forge made this job to serve it on another worker */
+  /** the deployment, if Forge made this job to start another server for it; null for the job that made the deployment */
   deployment_id: string | null;
   /** the job whose payload this job repeats */
   retried_from: string | null;
@@ -64,9 +64,9 @@ export interface Job {
   workflow_url: string | null;
   /** cost in the job's billing record; for a live deployment, the cost so far; null if there is no record */
   cost_usd: number | null;
-  /** for an unfinished job, the cost if its next attempt succeeds; null in the answer to the submission */
+  /** for an unfinished job, the expected cost of an attempt that succeeds; null in the answer to the submission */
   estimated_cost_usd: number | null;
-  /** the write for this job that keeps failing in Forge and is retried; Forge's operator can end the job */
+  /** the activity of the job's workflow that keeps failing or hanging, and is retried; null: none. Forge's operator can end a job whose final writes fail */
   stuck: {
     activity: string;
     tries: number;
@@ -85,7 +85,7 @@ export interface PendingReason {
     needed: string | number;
     available: string | number | null;
   } | null;
-  /** place in the queue; 1 is next. Null if the queue is too long to tell, or for another reason than busy workers */
+  /** place in the queue; 1 is next. Null for other codes than `workers_busy` and `over_share`, or if the queue is too long to count */
   queue_position: number | null;
 }
 
@@ -156,7 +156,7 @@ export interface JobCounts {
       failed: number;
     };
   };
-  /** waiting jobs by the code of `pending_reason`; jobs with the same requirements count under the first one's code. `other`: jobs beyond 500 different requirements */
+  /** number of waiting jobs by `pending_reason` code. A tenant's jobs with equal requirements all count under the code of the first one in the queue. `other`: jobs beyond the 500 most frequent requirements */
   by_pending_code: Record<string, number>;
   /** jobs that failed after `ended_after`, by error code */
   by_error_code: Record<string, number>;
@@ -726,7 +726,7 @@ export interface StorageUsage {
   artifacts: number;
   /** bytes stored now */
   total_bytes: number;
-  /** storage in the period up to now: 10^9 bytes times months */
+  /** storage used in the period so far; 1 is 10^9 bytes stored for the whole month */
   gb_months: number;
   by_kind: Record<string, {
     artifacts: number;
@@ -893,7 +893,7 @@ export interface BillingSummary {
   user_id: string;
   /** YYYY-MM, UTC */
   period: string;
-  /** the month's costs without storage; of a deployment, only its cost in this month, so far if it is live */
+  /** the month's costs without storage. A deployment counts with its cost in this month only; a live one with its cost so far */
   total_cost_usd: number;
   by_job_type: Record<string, number>;
   /** the 100 most expensive tags; a job counts under each of its tags */
@@ -964,7 +964,7 @@ export interface BillingRecord {
   job_id: string;
   user_id: string;
   job_type: "generate" | "audit" | "distill" | "train" | "evaluate" | "deploy" | (string & {});
-  /** sums over the billed attempts; then details of the work, each only if it is known */
+  /** sums over the billed attempts (`stored_gb`: size of the artifact's files); the optional fields are details of the work, absent if unknown */
   metrics: {
     gpu_hours: number;
     gpu_hours_measured: number;
@@ -1008,7 +1008,7 @@ export interface BillingRecord {
     outcome: "completed" | "failed" | "worker_lost" | "timeout" | "cancelled" | (string & {});
     worker_id: string | null;
     billed: boolean;
-    /** billed, or what would be billed if `billed` were true */
+    /** billable GPU hours; they are only billed if `billed` is true */
     gpu_hours: number;
     gpu_hours_measured: number;
     gpu_hours_reported: number | null;
@@ -1124,7 +1124,7 @@ export interface Identity {
   key_name: string;
   scope: "user" | "worker" | "admin" | (string & {});
   expires_at: string | null;
-  /** true: a session that a key was exchanged for */
+  /** true: the key is a session, made with POST /api/auth/sessions */
   is_session: boolean;
   /** optional features that this server has */
   features: {
@@ -1149,7 +1149,7 @@ export interface NewApiKey {
   revoked_at: string | null;
   /** for a worker key: how many workers it may register; null: any */
   workers: number | null;
-  /** other hosts that may serve its workers' models */
+  /** hosts that may serve its workers' models, besides the workers' own addresses */
   serving_hosts: string[];
   /** the id of the key that created this key; revoking that key revokes this one too */
   made_by: string | null;
@@ -1171,7 +1171,7 @@ export interface ApiKey {
   revoked_at: string | null;
   /** for a worker key: how many workers it may register; null: any */
   workers: number | null;
-  /** other hosts that may serve its workers' models */
+  /** hosts that may serve its workers' models, besides the workers' own addresses */
   serving_hosts: string[];
   /** the id of the key that created this key; revoking that key revokes this one too */
   made_by: string | null;
@@ -1213,7 +1213,7 @@ export interface PaymentCustomer {
 
 export interface Worker {
   worker_id: string;
-  /** the host, if set up over SSH; null if another tenant's */
+  /** the host, if the worker was set up over SSH; null for another tenant's worker */
   ssh_host: string | null;
   gpu_count: number;
   gpu_type: string;
@@ -1247,7 +1247,7 @@ export interface Worker {
 
 export interface WorkerDetail {
   worker_id: string;
-  /** the host, if set up over SSH; null if another tenant's */
+  /** the host, if the worker was set up over SSH; null for another tenant's worker */
   ssh_host: string | null;
   gpu_count: number;
   gpu_type: string;
@@ -1364,7 +1364,7 @@ export type Command = {
   /** the job is no longer this worker's: stop it */
   type: "job_lost";
   job_id: string;
-  /** the lost attempt, if the worker reported one; the worker may run another by now */
+  /** the attempt to stop, if the heartbeat named one; a newer attempt of the same job goes on */
   attempt?: number;
 } | {
   /** the worker must stop serving this deployment, which is no longer needed */
@@ -1404,7 +1404,7 @@ export interface HandedJob {
   resume_from: {
     /** where to read the file: a path of this API, or a full URL */
     url: string;
-    /** if `url` is a full URL, which expires: the path of this API */
+    /** only if `url` is a full URL, which expires: a path of this API for the same file */
     fallback_url?: string;
     size_bytes: number;
     sha256: string | null;
@@ -1417,9 +1417,9 @@ export interface HandedJob {
 export interface JobInput {
   param: string;
   value: string;
-  /** true: the tenant has no such input */
+  /** true: the input is not available; the worker must fail the attempt */
   withheld?: boolean;
-  /** why the input is withheld */
+  /** why the input is withheld; absent: the tenant has no such input, or Forge has no files of it */
   reason?: string;
   /** true: the reason may be temporary */
   retryable?: boolean;
@@ -1428,7 +1428,7 @@ export interface JobInput {
     path: string;
     /** where to read the file: a path of this API, or a full URL */
     url: string;
-    /** if `url` is a full URL, which expires: the path of this API */
+    /** only if `url` is a full URL, which expires: a path of this API for the same file */
     fallback_url?: string;
     size_bytes: number;
     sha256: string | null;
@@ -2725,7 +2725,7 @@ export interface Operations {
     body: {
       worker_id: string;
       wait_seconds?: number;
-      /** a random secret that the worker makes for each job. If an attempt was dispatched with a token, uploads of its files, log and result need the token, and so does dispatching it again */
+      /** a random secret, new for each job. If the poll that starts an attempt sends one, all requests for its inputs, uploads, log and result need it, and so do further polls for the same attempt */
       lease_token?: string | null;
     };
     answer: HandedJob | {

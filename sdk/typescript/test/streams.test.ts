@@ -133,7 +133,8 @@ test("wait polls if no events arrive", async () => {
   expect(pauses).toHaveLength(30);
   expect(Math.max(...pauses)).toBeLessThanOrEqual(2000);
   expect(Math.min(...pauses)).toBeGreaterThan(1000);
-  // Event connections: in the rounds 1, 2, 13 and 25 (MAX_SILENT and RETRY_EVERY in waiting.ts).
+  // Rounds 1 and 2 open event connections (MAX_SILENT in waiting.ts). After that, a round opens one
+  // if the number of rounds before it is a multiple of 12 (RETRY_EVERY): rounds 13 and 25.
   expect(server.asked.filter(isEvents)).toHaveLength(4);
 });
 

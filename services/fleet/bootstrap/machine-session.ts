@@ -32,9 +32,10 @@ export async function connect(
     hostKey: worker.ssh_host_key ?? undefined,
   };
   const session = await SshSession.open(target, signal);
-  const trusted = await trustHostKey(ctx.pool, worker.worker_id, session.hostKey);
+  const trusted = await trustHostKey(ctx.pool, worker, session.hostKey);
   if (trusted === session.hostKey) return session;
   session.close();
+  if (trusted === null) throw new ConnectionRefused("another bootstrap run has replaced this one");
   throw new ConnectionRefused(`the host's key is ${session.hostKey}, not ${trusted}`);
 }
 

@@ -24,7 +24,7 @@ export interface PipelineWaitOptions extends RequestOptions {
   pollInterval?: number | undefined;
   /** In seconds. Default: no time-out. */
   timeout?: number | undefined;
-  /** Called after each change. */
+  /** Called with the first state, and after each change. */
   onUpdate?: ((pipeline: Pipeline) => void) | undefined;
   /** Also ends the wait when a step waits for approval. */
   stopAtApproval?: boolean | undefined;
