@@ -99,8 +99,8 @@ export function createBootstrapActivities(ctx: Context) {
           }
           await sleep(POLL_MS, undefined, { signal });
         }
-        if (!(await finishBootstrap(ctx.pool, input.workerId, input.run))) throw superseded();
-        log.add("heartbeat received; the worker is idle\n");
+        if (!(await withLockedWorker(ctx, input, finishBootstrap))) throw superseded();
+        log.add("heartbeat received; the worker is in service\n");
       });
       ctx.logger.info({ worker_id: input.workerId }, "worker ready");
       ctx.signals.queueChanged();
@@ -108,11 +108,28 @@ export function createBootstrapActivities(ctx: Context) {
 
     /** Sets the worker to `error`, with the last output of the failed step. Idempotent. */
     async failBootstrap(input: BootstrapInput & { step: BootstrapStep }): Promise<void> {
-      if (!(await failBootstrap(ctx.pool, input.workerId, input.run, input.step))) return;
+      const fail = (db: Queryable, workerId: string, run: number): Promise<boolean> =>
+        failBootstrap(db, workerId, run, input.step);
+      if (!(await withLockedWorker(ctx, input, fail))) return;
       ctx.logger.warn({ worker_id: input.workerId, step: input.step }, "bootstrap failed");
       ctx.signals.queueChanged();
     },
   };
+}
+
+/**
+ * Runs a write that ends a bootstrap run. The worker is locked in a statement of its own: the write
+ * then sees everything that was committed before the lock, such as the end of the worker's attempt.
+ */
+async function withLockedWorker(
+  ctx: Context,
+  { workerId, run }: BootstrapInput,
+  write: (db: Queryable, workerId: string, run: number) => Promise<boolean>,
+): Promise<boolean> {
+  return await transaction(ctx.pool, async (db) => {
+    await lockWorker(db, workerId);
+    return await write(db, workerId, run);
+  });
 }
 
 async function requireWorker(db: Queryable, input: BootstrapInput): Promise<SshWorkerRow> {
@@ -161,6 +178,8 @@ async function step(
     if (stop.signal.aborted && !overflow) throw superseded();
     // The step has timed out: another try of it may be running, so don't write the step's state.
     if (activity.cancellationSignal.aborted) throw caught;
+    // Don't write into the steps of a later run.
+    await requireWorker(ctx.pool, input);
     const error = overflow ?? caught;
     const message = error instanceof Error ? error.message : String(error);
     await endStep(ctx.pool, input.workerId, name, [log.lastLines, message].join("\n").trim());

@@ -1,13 +1,7 @@
-import { evaluateCondition, explain, type GateFacts, measure } from "../../core/pipelines/gate";
+import { evaluateCondition, explain, measure } from "../../core/pipelines/gate";
+import { factsOf } from "../../services/pipelines/judge-gate";
 import type { StepResult, StepView } from "../../services/pipelines/pipeline-steps";
 import { StepFault } from "./step-fault";
-
-export const factsOf = ({ result, metrics }: StepResult): GateFacts => ({
-  result: result ?? {},
-  scores: result?.scores,
-  quality: result?.quality,
-  metrics,
-});
 
 /**
  * The best candidate of a step's `choose`; null if the step has no `choose`.

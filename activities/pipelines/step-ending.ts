@@ -1,9 +1,8 @@
-import { evaluateCondition, explain } from "../../core/pipelines/gate";
+import { judgeGate } from "../../services/pipelines/judge-gate";
 import type { StepResult, StepRow } from "../../services/pipelines/pipeline-steps";
 import type { PipelineRow } from "../../services/pipelines/pipelines";
 import type { StepEnding } from "../../services/pipelines/step-changes";
 import { notYet } from "../context";
-import { factsOf } from "./choose-candidate";
 
 /**
  * Decides from a step's gate and its job's status how the step ended.
@@ -20,7 +19,7 @@ export function endingOf(
   }
   switch (step.job_status) {
     case "completed":
-      return judged(step, work);
+      return judgeGate(step.gate, work);
     case "failed":
       if (pipeline.cancel_requested_at !== null) return { status: "cancelled" };
       return {
@@ -31,13 +30,4 @@ export function endingOf(
     default:
       throw notYet(`job ${step.job_id} has not ended`);
   }
-}
-
-function judged({ gate }: StepRow, work: StepResult | undefined): StepEnding {
-  if (gate === null || !work) return { status: "completed" };
-  const verdict = evaluateCondition(gate, factsOf(work));
-  const stored = { ...verdict, condition: gate };
-  if (verdict.passed) return { status: "completed", verdict: stored };
-  const error = `the gate did not pass: ${explain(gate, verdict)}`;
-  return { status: "failed", error, errorCode: "gate_failed", verdict: stored };
 }

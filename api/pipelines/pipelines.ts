@@ -162,7 +162,7 @@ export function pipelineRoutes(ctx: Context): Route[] {
       description:
         "Completed steps are kept, except `from` and the steps after it. If you give a new gate to a step " +
         "that is kept, or that failed only at its gate, the step does not run again: only the new gate " +
-        "is evaluated.",
+        "is evaluated. If it does not pass, the steps after it are repeated once it does.",
       headers: idempotencyHeader,
       body: { schema: resumeBody, examples: {}, optional: true },
       responses: { 202: { description: "the pipeline, `running`", schema: pipelineSchema } },

@@ -43,7 +43,9 @@ def test_reads_jsonl_whose_later_rows_have_more_columns(tmp_path: Path) -> None:
     assert tables[0].slice(0, 1).to_pylist() == [
         {**first, "meta": {"a": 1, "b": None}, "score": None}
     ]
-    path.write_text(path.read_text() + json.dumps({"n": "many"}) + "\n")
+    path.write_text(
+        "".join(json.dumps(row) + "\n" for row in [first] * BATCH_ROWS + [{"n": "many"}])
+    )
     with pytest.raises(FatalError, match="rows have different types"):
         list(Dataset(path).batches())
 

@@ -219,7 +219,8 @@ export async function hasSentHeartbeat(db: Queryable, workerId: string): Promise
 }
 
 /**
- * Ends a run that succeeded: completes its last step and puts the worker into service.
+ * Ends a run that succeeded: completes its last step and puts the worker into service. The caller
+ * has locked the worker.
  *
  * @returns false if a later run has replaced this one, or if the worker is not bootstrapping.
  */
@@ -261,7 +262,7 @@ export async function isBootstrapFinished(
 
 /**
  * Ends a failed run: sets the worker to `error` with the step's error, or with a default text if
- * the step has none.
+ * the step has none. The caller has locked the worker.
  */
 export async function failBootstrap(
   db: Queryable,

@@ -26,8 +26,8 @@ class HeartbeatArrived extends Error {
 }
 
 /**
- * Sets workers that send no heartbeats to `dead`, and idle workers that don't poll to
- * `unresponsive`. Withdraws assignments that were not fetched. Ends attempts that are overdue or
+ * Sets workers that send no heartbeats to `dead` (unless they are being set up), and idle workers
+ * that don't poll to `unresponsive`. Withdraws assignments that were not fetched. Ends attempts that are overdue or
  * that their worker does not run.
  */
 export class FleetMonitor extends LoopComponent {
@@ -137,8 +137,8 @@ export class FleetMonitor extends LoopComponent {
   }
 
   /**
-   * Marks the worker dead and ends its attempt in one transaction. Rolls both back if a heartbeat
-   * arrives in the meantime.
+   * Marks the worker dead, and ends its attempt and its placements, in one transaction. Rolls all
+   * back if a heartbeat arrives in the meantime.
    */
   private async declareDead({ id: workerId, seq }: Counter): Promise<void> {
     const reason = `no heartbeat for ${this.ctx.config.fleet.heartbeatTimeoutS} s`;

@@ -171,7 +171,7 @@ export async function listWorkerCounters(db: Queryable) {
  * worker that is being set up keeps its status: it is out of service anyway, and `dead` would end
  * its bootstrap or hide its error.
  *
- * @returns whether no heartbeat has arrived and the worker was watched.
+ * @returns false if a heartbeat has arrived, or if the worker is already dead.
  */
 export async function markDead(
   db: Queryable,

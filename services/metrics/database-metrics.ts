@@ -2,6 +2,7 @@ import { setImmediate as afterOthers } from "node:timers/promises";
 import { Gauge, Registry } from "prom-client";
 import { eligibilityOf } from "../../core/jobs/pending-reason";
 import { requirementGroupOf } from "../../core/jobs/requirements";
+import { runEach } from "../../platform/concurrency/run-each";
 import { listUnwrittenDeployments, listUnwrittenStorage } from "../billing/billing-months";
 import type { Context } from "../context";
 import { readFleet, readQueue } from "../jobs/queue-view";
@@ -62,7 +63,12 @@ export class DatabaseMetrics {
 
   private async read(): Promise<string> {
     this.registry.resetMetrics();
-    await Promise.all([this.setQueueGauges(), this.setCountGauges(), this.setMonthGauges()]);
+    // Wait for all, even if one fails: the next reading resets the gauges.
+    await runEach([
+      () => this.setQueueGauges(),
+      () => this.setCountGauges(),
+      () => this.setMonthGauges(),
+    ]);
     return await this.registry.metrics();
   }
 

@@ -6,9 +6,16 @@ import { stepsToRepeat } from "../../core/pipelines/resume";
 import { isOver } from "../../core/pipelines/step";
 import { SWEEP } from "../../core/pipelines/templates";
 import type { Queryable } from "../../platform/postgres/pool";
-import { listSteps, type StepView } from "./pipeline-steps";
+import { judgeGate } from "./judge-gate";
+import { listResults, listSteps, type StepView } from "./pipeline-steps";
 import { lockPipeline, openRun, type PipelineRow } from "./pipelines";
-import { reevaluateGate, replaceChoiceCondition, replaceGate, resetSteps } from "./step-changes";
+import {
+  endStep,
+  reopenStep,
+  replaceChoiceCondition,
+  replaceGate,
+  resetSteps,
+} from "./step-changes";
 import { requestWorkflowWake } from "./workflow-wakes";
 
 export interface Resumption {
@@ -25,7 +32,9 @@ export interface Resumption {
  * - The step has completed and is not repeated.
  * - The step failed only because of its gate, and `from` is not set.
  *
- * @returns the steps that are repeated or whose gate is evaluated again.
+ * If the new gate does not pass, the step fails, and the steps that depend on it are reset.
+ *
+ * @returns the steps that are repeated or whose gate was evaluated again.
  */
 export async function resumePipeline(
   db: Queryable,
@@ -49,26 +58,67 @@ export async function resumePipeline(
     throw new Conflict("pipeline_completed", message, "from");
   }
   const repeated = stepsToRepeat(steps, from);
-  const reevaluated = steps
-    .filter(({ name }) => gates.some(({ step }) => step === name))
-    .filter(({ name, status, error_code }) =>
-      repeated.includes(name)
-        ? from === undefined && error_code === "gate_failed"
-        : status === "completed",
-    )
-    .map(({ name }) => name);
+  const judged = steps.filter(({ name, status, error_code }) => {
+    if (!gates.some(({ step }) => step === name)) return false;
+    if (!repeated.includes(name)) return status === "completed";
+    return from === undefined && error_code === "gate_failed";
+  });
   await openRun(db, pipelineId, budgetUsd ?? pipeline.budget_usd);
   for (const { step, condition } of gates) {
     if (step === SWEEP_EVALUATIONS && choosing !== undefined) {
       await replaceChoiceCondition(db, pipelineId, choosing, condition);
     } else await replaceGate(db, pipelineId, step, condition);
   }
-  const reset = repeated.filter((name) => !reevaluated.includes(name));
+  const failed = await reevaluateGates(db, pipelineId, judged, gates);
+  const reset = stepsToReset(steps, repeated, judged, failed);
   const fresh = from === undefined ? [] : [...downstreamOf(from, steps)];
   await resetSteps(db, pipelineId, reset, fresh);
-  for (const name of reevaluated) await reevaluateGate(db, pipelineId, name);
   await requestWorkflowWake(db, pipelineId, leaseS);
-  return names.filter((name) => repeated.includes(name) || reevaluated.includes(name));
+  return names.filter((name) => reset.includes(name) || judged.some((step) => step.name === name));
+}
+
+/** Evaluates the new gates of steps whose jobs have completed. Returns the steps that failed. */
+async function reevaluateGates(
+  db: Queryable,
+  pipelineId: string,
+  judged: StepView[],
+  gates: Resumption["gates"],
+): Promise<string[]> {
+  const names = judged.map(({ name }) => name);
+  const results = await listResults(db, pipelineId, names);
+  const failed: string[] = [];
+  for (const step of judged) {
+    const gate = gates.find((each) => each.step === step.name)?.condition ?? null;
+    const ending = judgeGate(
+      gate,
+      results.find(({ name }) => name === step.name),
+    );
+    await reopenStep(db, pipelineId, step.name);
+    await endStep(db, step, ending);
+    if (ending.status === "failed") failed.push(step.name);
+  }
+  return failed;
+}
+
+/**
+ * The repeated steps, without those whose gate was evaluated again, and all steps that depend on
+ * them or on a failed one: their inputs change.
+ */
+function stepsToReset(
+  steps: StepView[],
+  repeated: string[],
+  judged: StepView[],
+  failed: string[],
+): string[] {
+  const isJudged = (name: string): boolean => judged.some((step) => step.name === name);
+  const reset = new Set(repeated.filter((name) => !isJudged(name)));
+  for (const changed of [...reset, ...failed]) {
+    for (const { name, status } of steps) {
+      const depends = name !== changed && downstreamOf(changed, steps).has(name);
+      if (depends && (status === "completed" || isJudged(name))) reset.add(name);
+    }
+  }
+  return [...reset];
 }
 
 /**

@@ -169,12 +169,8 @@ export async function resetSteps(
   );
 }
 
-/** Sets a step to `running` again, so that its gate is evaluated again. Keeps its job. */
-export async function reevaluateGate(
-  db: Queryable,
-  pipelineId: string,
-  name: string,
-): Promise<void> {
+/** Sets a step to `running` again. Keeps its job, so that only its gate is evaluated again. */
+export async function reopenStep(db: Queryable, pipelineId: string, name: string): Promise<void> {
   await execute(
     db,
     `update pipeline_steps set status = 'running', verdict = null, error = null, error_code = null,

@@ -14,7 +14,7 @@ import {
   until,
 } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
-import { untilEnded } from "../support/jobs";
+import { AUDIT, untilEnded } from "../support/jobs";
 import { ServingWorker } from "../support/serving-worker";
 import { slowTest } from "../support/slow";
 import type { DispatchedJob } from "../support/test-worker";
@@ -110,20 +110,26 @@ test.each([
   ["bootstrapping", "status = 'bootstrapping', bootstrap_seen_at = now() + interval '1 hour'"],
   ["error", "status = 'error', error_code = 'bootstrap_failed'"],
 ])(
-  "its worker is set up again (%s) and falls silent: another serves it",
+  "its worker is set up again (%s) and falls silent: another serves it, and attempts are lost",
   async (status, beingSetUp) => {
-    const [silent, next] = [`s-${status}`, `t-${status}`];
+    const [silent, next, holder] = [`s-${status}`, `t-${status}`, `u-${status}`];
+    const { job_id: held } = await forge.user.submit("audit", { ...AUDIT, max_attempts: 1 });
+    await (await forge.worker(holder)).take();
     const first = await workerOf(silent);
     const one = await deployed();
     await execute(
       forge.ctx.pool,
-      `update workers set ${beingSetUp}, bootstrap_run = 1, bootstrap_begun = 1 where worker_id = $1`,
-      [silent],
+      `update workers set ${beingSetUp}, bootstrap_run = 1, bootstrap_begun = 1
+       where worker_id = any($1)`,
+      [[silent, holder]],
     );
     await workerOf(next);
     await first.die();
     await until(forge.user, one.deployment_id, `on ${next}`, (now) => serving(now).join() === next);
-    expect(await forge.user.get(`/api/workers/${silent}`)).toMatchObject({ status });
+    expect(await untilEnded(forge.user, held)).toMatchObject({ error_code: "worker_lost" });
+    for (const id of [silent, holder]) {
+      expect(await forge.user.get(`/api/workers/${id}`)).toMatchObject({ status });
+    }
   },
 );
 

@@ -189,6 +189,40 @@ test("a new gate for a completed step is evaluated, although the step does not r
   });
 });
 
+test.each([false, true])(
+  "a new gate that does not pass resets the steps after it (optional: %s)",
+  async (optional) => {
+    crew.work = (job) => (job.job_type === "distill" ? { error: "out of luck" } : usualWork(job));
+    const audit = { job_type: "audit", payload: { dataset_uri: URI }, optional };
+    const last = { job_type: "distill", payload: { dataset_uri: URI, teacher: "t" } };
+    const steps = [
+      { ...audit, name: "a" },
+      { ...audit, name: "b", needs: ["a"] },
+      { ...last, name: "c", needs: ["b"] },
+    ];
+    const id = await startPipeline(forge.user, { steps });
+    const first = await untilPipeline(forge.user, id);
+    expect(statusesOf(first)).toEqual({ a: "completed", b: "completed", c: "failed" });
+    crew.work = usualWork;
+    const judge = async (above: number): Promise<Pipeline> => {
+      const condition = `quality.clarity_mean > ${above}`;
+      const gates = [
+        { step: "a", condition },
+        { step: "b", condition: "quality.clarity_mean > 0.7" },
+      ];
+      await forge.user.post(`/api/pipelines/${id}/resume`, { gates });
+      return await untilPipeline(forge.user, id);
+    };
+    const failed = await judge(0.9);
+    expect(statusesOf(failed)).toEqual({ a: "failed", b: "skipped", c: "skipped" });
+    expect(stepOf(failed, "a").error_code).toBe("gate_failed");
+    const done = await judge(0.7);
+    expect(statusesOf(done)).toEqual({ a: "completed", b: "completed", c: "completed" });
+    expect(stepOf(done, "a").job_id).toBe(stepOf(first, "a").job_id);
+    expect(stepOf(done, "b").job_id).not.toBe(stepOf(first, "b").job_id);
+  },
+);
+
 test("a gate without its number fails, and says so", async () => {
   crew.work = (job) => (job.job_type === "audit" ? { result: {} } : usualWork(job));
   const id = await startPipeline(forge.user, {

@@ -1,5 +1,6 @@
 """Runs handlers in containers, with docker or podman."""
 
+import logging
 import os
 import re
 import shutil
@@ -13,6 +14,8 @@ from .config import HandlerConfig
 from .handler_folder import HandlerFolder
 from .settings import ConfigError
 from .slot_user import SlotUser
+
+logger = logging.getLogger(__name__)
 
 _RUNTIMES = ("docker", "podman")
 _DRIVER = Path("/dev/nvidiactl")
@@ -35,9 +38,7 @@ def require_runtime(handlers: Mapping[str, HandlerConfig]) -> None:
 def remove_container(name: str) -> None:
     """Removes a container, running or not. Idempotent."""
     if runtime := find_runtime():
-        subprocess.run(
-            [runtime, "rm", "--force", name], capture_output=True, timeout=60, check=False
-        )
+        _run(runtime, "rm", "--force", name)
 
 
 _PREFIX = "forge-"
@@ -64,13 +65,17 @@ def list_container_ids() -> list[str]:
 
 
 def _list_containers(runtime: str, template: str, name: str, *options: str) -> str:
-    return subprocess.run(
-        [runtime, "ps", *options, "--format", template, "--filter", f"name={name}"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    ).stdout
+    return _run(runtime, "ps", *options, "--format", template, "--filter", f"name={name}")
+
+
+def _run(*command: str) -> str:
+    """Returns the output. Empty if the runtime does not answer: the agent goes on without it."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except subprocess.TimeoutExpired:
+        logger.warning("%s does not answer", " ".join(command[:2]))
+        return ""
+    return done.stdout
 
 
 def container_name(worker_id: str, job_id: str, attempt: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from .config import AgentConfig
+from .container import deployment_container_name, remove_container
 from .deployment import Deployment
 from .handler import Outcome, read_outcome
 from .job_report import Reports
@@ -56,7 +57,8 @@ class Deployments:
         """Restarts an earlier agent's deployments. Removes those whose job has not completed."""
         for deployment in self._earlier:
             if not deployment.is_kept:
-                deployment.stop()  # a killed agent may have left its container running
+                # A killed agent may have left the container running.
+                remove_container(deployment_container_name(deployment.id))
                 remove_tree(deployment.folder)
                 continue
             logger.info("restoring deployment %s", deployment.id)
@@ -82,14 +84,14 @@ class Deployments:
         """Starts the server of a deploy job. Returns when it is healthy."""
         deployment = self._deployment(self.folder_for(lease))
         host = self._config.deploy_host or _host_towards(self._config.api_url)
-        deployment.prepare(host, self._config.deploy_ports, lease.job.get("serving_token"))
         folder = deployment.run_folder
-        remove_tree(folder.path)  # an earlier try may have left files and links
-        folder.describe(lease, inputs, None, {}, git_commit)
         deployment.job_log = log
         with self._lock:
             self._served[deployment.id] = deployment
         try:
+            deployment.prepare(host, self._config.deploy_ports, lease.job.get("serving_token"))
+            remove_tree(folder.path)  # an earlier try may have left files and links
+            folder.describe(lease, inputs, None, {}, git_commit)
             deployment.start()
             deployment.wait_until_healthy(lease)
             log.note(f"served at {deployment.url}")

@@ -12,6 +12,8 @@ from fractions import Fraction
 
 _NUMBER = r"(-?\d[\d,]*(?:\.\d+)?)"
 _ARITHMETIC = re.compile(rf"{_NUMBER}(\s*)([-+*/x×÷])(\s*){_NUMBER}")
+_CONTEXT = 40
+"""Number of characters around a calculation that are examined."""
 _ASKED_FOR = re.compile(
     r"\b(?:what is|what's|how much is|calculate|compute|evaluate|solve)[\s:]+$", re.IGNORECASE
 )
@@ -76,7 +78,9 @@ def _is_question(match: re.Match[str]) -> bool:
     and the like, such as "1-2 sentences", "24/7" or "a 3x4 matrix": without spaces, these operators
     must directly follow words that ask for the value.
     """
-    before, after = match.string[: match.start()], match.string[match.end() :]
+    start, end = match.span()
+    before = match.string[max(0, start - _CONTEXT) : start]
+    after = match.string[end : end + _CONTEXT]
     if _EARLIER_TERM.search(before) or _LATER_TERM.match(after):
         return False
     has_spaces = bool(match[2]) and bool(match[4])
