@@ -178,11 +178,13 @@ async function step(
     if (stop.signal.aborted && !overflow) throw superseded();
     // The step has timed out: another try of it may be running, so don't write the step's state.
     if (activity.cancellationSignal.aborted) throw caught;
-    // Don't write into the steps of a later run.
-    await requireWorker(ctx.pool, input);
     const error = overflow ?? caught;
     const message = error instanceof Error ? error.message : String(error);
-    await endStep(ctx.pool, input.workerId, name, [log.lastLines, message].join("\n").trim());
+    // If the run has ended or was replaced, don't write into the steps of a later run. If the step
+    // is tried again, the next try finds out which of the two it is.
+    if (await findBootstrapping(ctx.pool, input.workerId, input.run)) {
+      await endStep(ctx.pool, input.workerId, name, [log.lastLines, message].join("\n").trim());
+    }
     // Keep the machine's output out of workflow histories.
     if (error instanceof ConnectionRefused) {
       const hint = "refused; see the worker's status_reason";

@@ -1,6 +1,8 @@
-"""A scripted control plane over real HTTP, and a dispatched job with its lease."""
+"""A scripted control plane over real HTTP, a dispatched job with its lease, and free ports."""
 
+import contextlib
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -123,3 +125,18 @@ def as_json(content: object, status: int = 200) -> Answer:
 def as_error(status: int, code: str, **headers: str) -> Answer:
     body = json.dumps({"error": {"code": code, "message": "no"}}).encode()
     return Answer(status, body, headers)
+
+
+def free_ports(count: int) -> tuple[int, int]:
+    """The first and the last of `count` consecutive free ports."""
+    while True:
+        with contextlib.ExitStack() as stack:
+            probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+            probes[0].bind(("127.0.0.1", 0))
+            first = probes[0].getsockname()[1]
+            try:
+                for offset, probe in enumerate(probes[1:], 1):
+                    probe.bind(("127.0.0.1", first + offset))
+            except OSError:
+                continue
+            return first, first + count - 1

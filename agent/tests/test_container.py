@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from agent_support import ScriptedServer, dispatched_job
+from agent_support import ScriptedServer, dispatched_job, free_ports
 from hostile_support import Received, run_hostile
 
 from forge_agent import container as module
@@ -27,6 +27,7 @@ from forge_agent.handler_failed import HandlerFailed
 from forge_agent.handler_folder import HandlerFolder
 from forge_agent.lease import Lease
 from forge_agent.masking import Mask
+from forge_agent.ports import release_ports
 from forge_agent.settings import ConfigError
 from forge_agent.slot_user import SlotUser
 
@@ -179,10 +180,12 @@ def test_a_new_agent_removes_the_container_of_a_deployment_whose_job_did_not_com
     program.write_text(f'#!/bin/sh\necho "$@" >> {removed}\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    config = AgentConfig("http://127.0.0.1:9", "k", handlers={"deploy": CONFIG})
+    # The new agent may have no handler for deploy jobs.
+    config = AgentConfig("http://127.0.0.1:9", "k", handlers={})
     home = tmp_path / "deployments"
     killed = Deployment(config, home / "dep_1", {}, Mask({}))
-    killed.prepare("127.0.0.1", (18_000, 18_099), None)
+    killed.prepare("127.0.0.1", free_ports(1), None)
+    release_ports("dep_1")
     Deployments(config, home, {}, Mask({})).restore()
     assert removed.read_text().splitlines() == ["rm --force forge-dep_1"]
     assert not killed.folder.exists()
@@ -219,7 +222,8 @@ def test_a_deployments_container_publishes_its_port_and_does_not_mount_its_log(
     handlers = {"deploy": HandlerConfig(command, image="team/train:1")}
     config = AgentConfig("http://127.0.0.1:9", "k", handlers=handlers, stop_grace_s=0.1)
     deployment = Deployment(config, tmp_path / "deployments" / "dep_1", {}, Mask({}))
-    deployment.prepare("localhost", (18_000, 18_000), "forge_model_t")
+    ports = free_ports(1)
+    deployment.prepare("localhost", ports, "forge_model_t")
     deployment.run_folder.describe(Lease.of(dispatched_job(job_type="deploy"), "w"), {}, None, {})
     deployment.start()
     with pytest.raises(HandlerFailed, match="ended before it was healthy"):
@@ -228,7 +232,7 @@ def test_a_deployments_container_publishes_its_port_and_does_not_mount_its_log(
     deployment._pump.join()
     assert (deployment.folder / "server.log").read_text() == "0.0.0.0\n"
     words = json.loads(docker_log.read_text())
-    assert _values(words, "--publish") == ["127.0.0.1:18000:18000"]
+    assert _values(words, "--publish") == [f"127.0.0.1:{ports[0]}:{ports[0]}"]
     assert _values(words, "--mount") == [
         f"type=bind,source={deployment.folder}/run.json,target={deployment.folder}/run.json,readonly",
         f"type=bind,source={deployment.folder}/run,target={deployment.folder}/run",

@@ -1,10 +1,9 @@
 """The deployed models of a slot."""
 
-import socket
 from pathlib import Path
 
 import pytest
-from agent_support import dispatched_job
+from agent_support import dispatched_job, free_ports
 
 from forge_agent import deployments as module
 from forge_agent.config import AgentConfig
@@ -50,23 +49,10 @@ def test_a_deploy_job_stops_only_the_deployment_with_its_id(
     assert (tmp_path / "dep_2" / "inputs").is_dir()
 
 
-def _free_pair() -> tuple[int, int]:
-    """Two free ports, one after the other."""
-    while True:
-        with socket.socket() as one, socket.socket() as two:
-            one.bind(("127.0.0.1", 0))
-            port = one.getsockname()[1]
-            try:
-                two.bind(("127.0.0.1", port + 1))
-            except OSError:
-                continue
-            return port, port + 1
-
-
 def test_servers_get_different_ports_even_while_they_restart(tmp_path: Path) -> None:
     config = AgentConfig("http://127.0.0.1:9", "k")
     first, second = (Deployment(config, tmp_path / name, {}, Mask({})) for name in ("a", "b"))
-    ports = _free_pair()
+    ports = free_ports(2)
     first.prepare("127.0.0.1", ports, None)
     first.keep()
     # A new agent reserves the port of each deployment that it will restore.

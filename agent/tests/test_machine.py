@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_agent import gpu
+from forge_agent import container, gpu
 from forge_agent.agent import assign_gpus
 from forge_agent.config import AgentConfig
 from forge_agent.gpu import CPU, Gpus, Nvml, is_visible
@@ -95,6 +95,9 @@ print("{"b" * 64} my-forge-training")
     monkeypatch.setattr(gpu, "_cgroup_of", groups.__getitem__)
     assert gpu.without_contained([1, 2, 3]) == [2, 3]
     assert gpu.without_contained([]) == []
+    program.write_text("#!/bin/sh\nexec /bin/sleep 60\n")
+    monkeypatch.setattr(container, "_ANSWER_TIMEOUT_S", 0.1)
+    assert gpu.without_contained([1, 2, 3]) == []
 
 
 def test_per_gpu_gives_each_slot_one_gpu() -> None:

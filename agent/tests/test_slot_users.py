@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from agent_support import dispatched_job
+from agent_support import dispatched_job, free_ports
 from hostile_support import Received, run_hostile
 from slot_user_support import FIRST_UID, needs_root, open_path
 
@@ -139,7 +139,7 @@ def test_a_deployed_model_runs_as_another_user_than_jobs(open_path: Path) -> Non
     config = AgentConfig("http://127.0.0.1:9", "k", handlers=handlers, stop_grace_s=0.1)
     folder = open_path / "deployments" / "dep_1"
     deployment = Deployment(config, folder, {}, Mask({}), isolation.of_deployments(1))
-    deployment.prepare("127.0.0.1", (18_000, 18_000), None)
+    deployment.prepare("127.0.0.1", free_ports(1), None)
     deployment.run_folder.describe(Lease.of(dispatched_job(job_type="deploy"), "w"), {}, None, {})
     deployment.start()
     with pytest.raises(HandlerFailed, match="ended before it was healthy"):

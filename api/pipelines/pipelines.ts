@@ -162,7 +162,8 @@ export function pipelineRoutes(ctx: Context): Route[] {
       description:
         "Completed steps are kept, except `from` and the steps after it. If you give a new gate to a step " +
         "that is kept, or that failed only at its gate, the step does not run again: only the new gate " +
-        "is evaluated. If it does not pass, the steps after it are repeated once it does.",
+        "is evaluated. If it does not pass, the pipeline fails; if the step is optional, the steps after it " +
+        "are repeated.",
       headers: idempotencyHeader,
       body: { schema: resumeBody, examples: {}, optional: true },
       responses: { 202: { description: "the pipeline, `running`", schema: pipelineSchema } },

@@ -6,6 +6,15 @@ interface Ended extends Pick<PipelineStep, "name" | "needs" | "optional" | "choo
   error_code: string | null;
 }
 
+interface EndedWithChoice extends Ended {
+  chosen: { step: string } | null;
+}
+
+interface NewEnding {
+  status: StepStatus;
+  errorCode?: string | null | undefined;
+}
+
 /**
  * The names of the steps that a resume repeats:
  * - with `from`: that step and all steps that depend on it, even completed ones;
@@ -37,3 +46,45 @@ export function stepsToRepeat(steps: Ended[], from?: string): string[] {
 const hasCompletedCandidate = ({ choose, error_code }: Ended, steps: Ended[]): boolean =>
   error_code !== "nothing_to_choose" &&
   steps.some(({ name, status }) => status === "completed" && choose?.from.includes(name));
+
+/**
+ * The steps that run again: those that `stepsToRepeat` returns (except steps that failed at a new
+ * gate), and completed steps whose inputs change:
+ * - They depend on a step that runs again.
+ * - They depend on an optional step that a new gate has failed. If that step is required, the
+ *   pipeline fails at once, and their results are kept in case a later gate passes.
+ * @param endings the endings of steps whose gates were evaluated again, by name.
+ */
+export function stepsToReset(
+  steps: EndedWithChoice[],
+  endings: Map<string, NewEnding>,
+  from?: string,
+): string[] {
+  const now = steps.map((step) => {
+    const ending = endings.get(step.name);
+    return ending ? { ...step, status: ending.status, error_code: ending.errorCode ?? null } : step;
+  });
+  const again = stepsToRepeat(now, from).filter((name) => !endings.has(name));
+  const failed = steps.filter(
+    ({ name, status, optional }) =>
+      optional && status === "completed" && endings.get(name)?.status === "failed",
+  );
+  const graph = steps.map(withoutRejected);
+  const reset = new Set(again);
+  for (const changed of [...again, ...failed.map(({ name }) => name)]) {
+    for (const name of downstreamOf(changed, graph)) {
+      const hasResult = steps.some((step) => step.name === name && step.status === "completed");
+      if (name !== changed && (hasResult || endings.has(name))) reset.add(name);
+    }
+  }
+  return [...reset];
+}
+
+/** A completed step that has chosen one of several steps depends only on the chosen one. */
+const withoutRejected = ({ name, needs, status, choose, chosen }: EndedWithChoice) => ({
+  name,
+  needs:
+    status === "completed" && choose !== null
+      ? needs.filter((need) => !choose.from.includes(need) || need === chosen?.step)
+      : needs,
+});

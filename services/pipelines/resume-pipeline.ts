@@ -2,7 +2,7 @@ import type { TenantScope } from "../../core/accounts/permissions";
 import { Conflict, NotFound } from "../../core/errors";
 import { checkGates } from "../../core/pipelines/check-gates";
 import { downstreamOf, requireStep } from "../../core/pipelines/graph";
-import { stepsToRepeat } from "../../core/pipelines/resume";
+import { stepsToRepeat, stepsToReset } from "../../core/pipelines/resume";
 import { isOver } from "../../core/pipelines/step";
 import { SWEEP } from "../../core/pipelines/templates";
 import type { Queryable } from "../../platform/postgres/pool";
@@ -10,11 +10,11 @@ import { judgeGate } from "./judge-gate";
 import { listResults, listSteps, type StepView } from "./pipeline-steps";
 import { lockPipeline, openRun, type PipelineRow } from "./pipelines";
 import {
-  endStep,
-  reopenStep,
   replaceChoiceCondition,
+  replaceEnding,
   replaceGate,
   resetSteps,
+  type StepEnding,
 } from "./step-changes";
 import { requestWorkflowWake } from "./workflow-wakes";
 
@@ -32,7 +32,8 @@ export interface Resumption {
  * - The step has completed and is not repeated.
  * - The step failed only because of its gate, and `from` is not set.
  *
- * If the new gate does not pass, the step fails, and the steps that depend on it are reset.
+ * If the new gate does not pass, the step fails. The steps after it keep their results, unless the
+ * step is optional.
  *
  * @returns the steps that are repeated or whose gate was evaluated again.
  */
@@ -69,56 +70,32 @@ export async function resumePipeline(
       await replaceChoiceCondition(db, pipelineId, choosing, condition);
     } else await replaceGate(db, pipelineId, step, condition);
   }
-  const failed = await reevaluateGates(db, pipelineId, judged, gates);
-  const reset = stepsToReset(steps, repeated, judged, failed);
+  const endings = await reevaluateGates(db, pipelineId, judged, gates);
+  const reset = stepsToReset(steps, endings, from);
   const fresh = from === undefined ? [] : [...downstreamOf(from, steps)];
   await resetSteps(db, pipelineId, reset, fresh);
   await requestWorkflowWake(db, pipelineId, leaseS);
-  return names.filter((name) => reset.includes(name) || judged.some((step) => step.name === name));
+  return names.filter((name) => reset.includes(name) || endings.has(name));
 }
 
-/** Evaluates the new gates of steps whose jobs have completed. Returns the steps that failed. */
+/** Evaluates the new gates of steps whose jobs have completed. Returns how each step ends now. */
 async function reevaluateGates(
   db: Queryable,
   pipelineId: string,
   judged: StepView[],
   gates: Resumption["gates"],
-): Promise<string[]> {
+): Promise<Map<string, StepEnding>> {
   const names = judged.map(({ name }) => name);
   const results = await listResults(db, pipelineId, names);
-  const failed: string[] = [];
-  for (const step of judged) {
-    const gate = gates.find((each) => each.step === step.name)?.condition ?? null;
-    const ending = judgeGate(
-      gate,
-      results.find(({ name }) => name === step.name),
-    );
-    await reopenStep(db, pipelineId, step.name);
-    await endStep(db, step, ending);
-    if (ending.status === "failed") failed.push(step.name);
+  const endings = new Map<string, StepEnding>();
+  for (const name of names) {
+    const gate = gates.find((each) => each.step === name)?.condition ?? null;
+    const result = results.find((each) => each.name === name);
+    const ending = judgeGate(gate, result);
+    await replaceEnding(db, pipelineId, name, ending);
+    endings.set(name, ending);
   }
-  return failed;
-}
-
-/**
- * The repeated steps, without those whose gate was evaluated again, and all steps that depend on
- * them or on a failed one: their inputs change.
- */
-function stepsToReset(
-  steps: StepView[],
-  repeated: string[],
-  judged: StepView[],
-  failed: string[],
-): string[] {
-  const isJudged = (name: string): boolean => judged.some((step) => step.name === name);
-  const reset = new Set(repeated.filter((name) => !isJudged(name)));
-  for (const changed of [...reset, ...failed]) {
-    for (const { name, status } of steps) {
-      const depends = name !== changed && downstreamOf(changed, steps).has(name);
-      if (depends && (status === "completed" || isJudged(name))) reset.add(name);
-    }
-  }
-  return [...reset];
+  return endings;
 }
 
 /**

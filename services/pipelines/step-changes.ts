@@ -169,14 +169,18 @@ export async function resetSteps(
   );
 }
 
-/** Sets a step to `running` again. Keeps its job, so that only its gate is evaluated again. */
-export async function reopenStep(db: Queryable, pipelineId: string, name: string): Promise<void> {
+/** Writes how a step ends with a new gate. The step keeps its job and the time of its end. */
+export async function replaceEnding(
+  db: Queryable,
+  pipelineId: string,
+  name: string,
+  { status, error, errorCode, verdict }: StepEnding,
+): Promise<void> {
   await execute(
     db,
-    `update pipeline_steps set status = 'running', verdict = null, error = null, error_code = null,
-            ended_at = null
+    `update pipeline_steps set status = $3, error = $4, error_code = $5, verdict = $6
      where pipeline_id = $1 and name = $2`,
-    [pipelineId, name],
+    [pipelineId, name, status, error ?? null, errorCode ?? null, verdict ?? null],
   );
 }
 

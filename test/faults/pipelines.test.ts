@@ -3,7 +3,7 @@ import { waitFor } from "../../dev/stack/wait";
 import { all, execute } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { closeRun, lockPipeline, openRun } from "../../services/pipelines/pipelines";
-import { reopenStep, replaceGate } from "../../services/pipelines/step-changes";
+import { replaceGate } from "../../services/pipelines/step-changes";
 import { requestWorkflowWake } from "../../services/pipelines/workflow-wakes";
 import { stopAll } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
@@ -256,7 +256,6 @@ test("a gate verdict of an ended run writes nothing into the next run", async ()
     // first gate's verdict waits for the locks that this transaction holds.
     await openRun(db, id, null);
     await replaceGate(db, id, "a", "quality.clarity_mean > 0.4");
-    await reopenStep(db, id, "a");
     await requestWorkflowWake(db, id, 0);
   });
   expect(await untilPipeline(forge.user, id)).toMatchObject({ status: "completed", run: 2 });

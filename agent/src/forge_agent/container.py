@@ -18,6 +18,7 @@ from .slot_user import SlotUser
 logger = logging.getLogger(__name__)
 
 _RUNTIMES = ("docker", "podman")
+_ANSWER_TIMEOUT_S = 60.0
 _DRIVER = Path("/dev/nvidiactl")
 _MEMORY_SHARE = 0.9
 """A container's default memory limit, as a fraction of the machine's memory."""
@@ -53,28 +54,35 @@ def deployment_container_name(deployment_id: str) -> str:
     return f"{_PREFIX}{deployment_id}"
 
 
-def list_container_ids() -> list[str]:
-    """Returns the full ids of the running containers that agents on this machine started."""
+def list_container_ids() -> list[str] | None:
+    """Returns the full ids of the running containers that agents on this machine started.
+
+    None if the runtime does not answer.
+    """
     runtime = find_runtime()
     if runtime is None:
         return []
     listed = _list_containers(runtime, "{{.ID}} {{.Names}}", _PREFIX, "--no-trunc")
     # The filter also matches names that only contain the prefix.
+    if listed is None:
+        return None
     pairs = [line.split() for line in listed.splitlines()]
     return [pair[0] for pair in pairs if len(pair) == 2 and pair[1].startswith(_PREFIX)]
 
 
-def _list_containers(runtime: str, template: str, name: str, *options: str) -> str:
+def _list_containers(runtime: str, template: str, name: str, *options: str) -> str | None:
     return _run(runtime, "ps", *options, "--format", template, "--filter", f"name={name}")
 
 
-def _run(*command: str) -> str:
-    """Returns the output. Empty if the runtime does not answer: the agent goes on without it."""
+def _run(*command: str) -> str | None:
+    """Returns the output. None if the runtime does not answer: the agent goes on without it."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_ANSWER_TIMEOUT_S, check=False
+        )
     except subprocess.TimeoutExpired:
         logger.warning("%s does not answer", " ".join(command[:2]))
-        return ""
+        return None
     return done.stdout
 
 
@@ -89,7 +97,7 @@ def remove_containers(handlers: Mapping[str, HandlerConfig], worker_id: str) -> 
         return
     prefix = _prefix(worker_id)
     own = re.compile(rf"{re.escape(prefix)}[^-]+-\d+")
-    for name in _list_containers(runtime, "{{.Names}}", prefix, "--all").split():
+    for name in (_list_containers(runtime, "{{.Names}}", prefix, "--all") or "").split():
         # The filter also matches the containers of another worker, such as `<worker_id>-2`.
         if own.fullmatch(name):
             remove_container(name)

@@ -130,6 +130,8 @@ def without_contained(pids: list[int]) -> list[int]:
     The container runtime starts them, so they don't descend from the agent.
     """
     ids = list_container_ids() if pids else []
+    if ids is None:  # unknown: they may all be in an agent's containers
+        return []
     return [pid for pid in pids if not any(each in _cgroup_of(pid) for each in ids)]
 
 
