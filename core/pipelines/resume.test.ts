@@ -39,7 +39,7 @@ test("a new gate that fails an optional step resets the steps after it", () => {
   expect(stepsToReset(before, gateFails("a"))).toEqual([]);
 });
 
-const choose = { from: ["x", "y"], by: "scores.overall", order: "highest" } as const;
+const choose: Ended["choose"] = { from: ["x", "y"], by: "scores.overall", order: "highest" };
 
 test("a completed choice is repeated only if the chosen step is", () => {
   const candidates = [
@@ -48,7 +48,7 @@ test("a completed choice is repeated only if the chosen step is", () => {
     step("report", ["x"], { status: "failed" }),
   ];
   const best = (chosen: string): Ended =>
-    step("best", ["x", "y"], { choose: { ...choose, from: ["x", "y"] }, chosen: { step: chosen } });
+    step("best", ["x", "y"], { choose, chosen: { step: chosen } });
   expect(stepsToReset([...candidates, best("y")], new Map())).toEqual(["x", "report"]);
   expect(stepsToReset([...candidates, best("x")], new Map())).toEqual(["x", "report", "best"]);
 });
@@ -57,7 +57,7 @@ test("if a new gate fails the only candidate, the others run again", () => {
   const steps = [
     step("x", [], { optional: true }),
     step("y", [], { optional: true, status: "failed" }),
-    step("best", ["x", "y"], { choose: { ...choose, from: ["x", "y"] }, status: "failed" }),
+    step("best", ["x", "y"], { choose, status: "failed" }),
   ];
   expect(stepsToReset(steps, new Map())).toEqual(["best"]);
   expect(stepsToReset(steps, gateFails("x"))).toEqual(["y", "best"]);

@@ -54,27 +54,36 @@ const BATCH = 100;
 export async function closeMonths(ctx: Context): Promise<number> {
   const { pool, logger } = ctx;
   let written = 0;
-  const writeAll = async <T>(items: T[], write: (item: T) => Promise<boolean>): Promise<void> => {
-    for (const item of items) {
-      try {
-        if (await write(item)) written += 1;
-      } catch (error) {
-        logger.error({ of: item, err: String(error) }, "failed to close a month");
+  const writeEach = async <T>(
+    listAfter: (id: string) => Promise<T[]>,
+    idOf: (item: T) => string,
+    write: (item: T) => Promise<boolean>,
+  ): Promise<void> => {
+    // Read all pages, not only the first: all its writes may keep failing.
+    for (let page = await listAfter(""); page.length > 0; ) {
+      for (const item of page) {
+        try {
+          if (await write(item)) written += 1;
+        } catch (error) {
+          logger.error({ of: item, err: String(error) }, "failed to close a month");
+        }
       }
+      page = await listAfter(idOf(page.at(-1) as T));
     }
   };
-  // Read all pages, not only the first: all its writes may keep failing.
-  for (let after: string | undefined = ""; after !== undefined; ) {
-    const ids: string[] = await listUnwrittenDeployments(pool, BATCH, after);
-    const deployments = ids.map((deploymentId) => ({ deploymentId }));
-    await writeAll(deployments, ({ deploymentId }) => writeShares(ctx, deploymentId));
-    after = ids.at(-1);
-  }
-  for (let after: string | undefined = ""; after !== undefined; ) {
-    const page = await listUnwrittenStorage(pool, BATCH, after);
-    await writeAll(page, (storage) => writeStorage(ctx, storage));
-    after = page.at(-1)?.user_id;
-  }
+  await writeEach(
+    async (after) => {
+      const ids = await listUnwrittenDeployments(pool, BATCH, after);
+      return ids.map((deploymentId) => ({ deploymentId }));
+    },
+    ({ deploymentId }) => deploymentId,
+    ({ deploymentId }) => writeShares(ctx, deploymentId),
+  );
+  await writeEach(
+    (after) => listUnwrittenStorage(pool, BATCH, after),
+    (storage) => storage.user_id,
+    (storage) => writeStorage(ctx, storage),
+  );
   if (written > 0) logger.info({ written }, "closed months");
   return written;
 }

@@ -27,8 +27,8 @@ class HeartbeatArrived extends Error {
 
 /**
  * Sets workers that send no heartbeats to `dead` (unless they are being set up), and idle workers
- * that don't poll to `unresponsive`. Withdraws assignments that were not fetched. Ends attempts that are overdue or
- * that their worker does not run.
+ * that don't poll to `unresponsive`. Withdraws assignments that were not fetched. Ends attempts
+ * that are overdue or that their worker does not run.
  */
 export class FleetMonitor extends LoopComponent {
   private readonly heartbeats: UnchangedCounters;

@@ -36,6 +36,22 @@ const ADD_EVENT = `
   insert into job_events (job_id, user_id, status, attempts)
   select job_id, user_id, 'provisioning_worker', attempts from jobs where job_id = $1`;
 
+/** Submits a job that waits, and gives it more events than a stream may miss. Returns its id. */
+async function submitWithManyEvents(user: ApiClient): Promise<string> {
+  const { job_id } = await user.submit("train", {
+    dataset_id: "d",
+    model: "m",
+    resources: { gpu: 8 },
+  });
+  await execute(
+    forge.ctx.pool,
+    `insert into job_events (job_id, user_id, status, attempts)
+     select job_id, user_id, 'pending', 0 from jobs, generate_series(1, 2500) where job_id = $1`,
+    [job_id],
+  );
+  return job_id;
+}
+
 const jobsOf = ({ events }: EventStream): [unknown, unknown][] =>
   events
     .filter(({ event }) => event === "job")
@@ -131,17 +147,7 @@ test("an open stream gets late commits", async () => {
 
 test("a stream of many events is resumed, although the client has received them", async () => {
   const { user } = await createTenant(forge, "much");
-  const { job_id } = await user.submit("train", {
-    dataset_id: "d",
-    model: "m",
-    resources: { gpu: 8 },
-  });
-  await execute(
-    forge.ctx.pool,
-    `insert into job_events (job_id, user_id, status, attempts)
-     select $1, 'much', 'pending', 0 from generate_series(1, 2500)`,
-    [job_id],
-  );
+  const job_id = await submitWithManyEvents(user);
   const first = await open(user);
   first.close();
   const second = await open(user, ready(first)?.id);
@@ -154,17 +160,7 @@ test("a stream that missed too much reports it", async () => {
   const { user } = await createTenant(forge, "away");
   const first = await open(user);
   first.close();
-  const { job_id } = await user.submit("train", {
-    dataset_id: "d",
-    model: "m",
-    resources: { gpu: 8 },
-  });
-  await execute(
-    forge.ctx.pool,
-    `insert into job_events (job_id, user_id, status, attempts)
-     select $1, 'away', 'pending', 0 from generate_series(1, 2500)`,
-    [job_id],
-  );
+  const job_id = await submitWithManyEvents(user);
   const second = await open(user, ready(first)?.id);
   expect(ready(second)?.data).toEqual({ resumed: false });
   // The stream continues with later events.

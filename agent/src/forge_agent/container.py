@@ -63,9 +63,9 @@ def list_container_ids() -> list[str] | None:
     if runtime is None:
         return []
     listed = _list_containers(runtime, "{{.ID}} {{.Names}}", _PREFIX, "--no-trunc")
-    # The filter also matches names that only contain the prefix.
     if listed is None:
         return None
+    # The filter also matches names that only contain the prefix.
     pairs = [line.split() for line in listed.splitlines()]
     return [pair[0] for pair in pairs if len(pair) == 2 and pair[1].startswith(_PREFIX)]
 

@@ -3,7 +3,7 @@ import type { HttpCall } from "./http-connection";
 import { LIST_OF_20 } from "./measure-latency";
 import { completeJobs, insertPeerJobs } from "./prepared-jobs";
 import { interleave } from "./rounds";
-import { type Rounds, type Row, resultRow } from "./rows";
+import { type Described, type Rounds, type Row, resultRow } from "./rows";
 import type { Scale } from "./scale";
 import type { Forge, Stage } from "./stage";
 
@@ -130,8 +130,6 @@ interface Target {
   key: string;
   calls: HttpCall[];
 }
-
-type Described = Pick<Row, "id" | "what" | "unit" | "goal">;
 
 interface Measured {
   rounds: Required<Rounds>;

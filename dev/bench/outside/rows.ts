@@ -38,7 +38,8 @@ export interface Rounds {
   peer?: { name: string; values: number[] };
 }
 
-type Described = Pick<Row, "id" | "what" | "unit" | "goal">;
+/** What a row is about. */
+export type Described = Pick<Row, "id" | "what" | "unit" | "goal">;
 
 export function resultRow(
   described: Described,
