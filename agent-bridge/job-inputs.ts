@@ -14,7 +14,9 @@ const fileSchema = z.object({
   fallback_url: z
     .string()
     .optional()
-    .describe("only if `url` is a full URL, which expires: a path of this API for the same file"),
+    .describe(
+      "a path of this API for the same file; present only if `url` is a full URL, which expires",
+    ),
   size_bytes: z.int(),
   sha256: z.string().nullable(),
 });

@@ -219,7 +219,10 @@ async function endingOf(
   return { ...base, outcome: "failed", error, errorCode: "artifact_conflict" };
 }
 
-/** In Forge's own store an artifact always has its own folder, so a reported URI is ignored. */
+/**
+ * The URI of an artifact's files. Ignores a reported `forge:` or `file:` URI: in Forge's own store,
+ * an artifact is always in its own folder.
+ */
 const uriOf = (reported: string | null | undefined, own: string): string =>
   /^(forge|file):/i.test(reported ?? "") ? own : (reported ?? own);
 

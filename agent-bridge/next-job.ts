@@ -36,8 +36,9 @@ const pollBody = z.object({
     .max(128)
     .nullish()
     .describe(
-      "a random secret, new for each job. If the poll that starts an attempt sends one, all requests for its inputs, " +
-        "uploads, log and result need it, and so do further polls for the same attempt",
+      "a random secret, new for each job. If the poll that starts an attempt sends a token, " +
+        "later requests must send the same token: requests for the attempt's inputs, uploads, " +
+        "log and result, and further polls for the attempt",
     ),
 });
 

@@ -184,7 +184,8 @@ function addHooks(app: FastifyInstance, ctx: Context, admission: AdmissionContro
       await recordAudit(ctx.pool, { userId: null, action: "admin_request", subject, principal });
     }
   });
-  // This hook is not async: a promise would delay a model's response by a tick of the event loop.
+  // This hook is not async. A promise would delay every response, including those of deployed
+  // models.
   app.addHook("onSend", (request, _reply, payload, done) => {
     if (typeof payload === "string") admission.chargeResponse(request, payload.length);
     done();

@@ -31,12 +31,12 @@ const driftBetween = (before: ClockReading, now: ClockReading): number =>
 
 /**
  * The clock step between two readings of one process, in ms. Negative: the clock was set back. 0:
- * it was not set.
+ * the drift is too small to be a step.
  */
 export const stepBetween = (before: ClockReading, now: ClockReading): number =>
   stepOf(driftBetween(before, now));
 
-/** The database's time as if its clock had never been set, in ms: without the recorded steps. */
+/** The database's time without the recorded clock steps, in ms. */
 export const steadyMs = ({ databaseMs, recordedMs }: ClockReading): number =>
   databaseMs - recordedMs;
 

@@ -51,7 +51,7 @@ interface SignalEvents {
   revoked: [keyIds: string[]];
   /**
    * A job's outbox entry was committed. Sent only in the committing process. The transaction has
-   * leased the entry to that process, so no other process delivers it for the next seconds.
+   * leased the entry to that process, so no other process delivers it until the lease ends.
    */
   outbox: [key: JobEntryKey];
   /**

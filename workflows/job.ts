@@ -162,7 +162,7 @@ type AttemptInput = Parameters<Activities["awaitAttempt"]>[0];
  * the output may take hours.
  */
 async function finish(job: AttemptInput): Promise<JobEnd> {
-  // Undefined in histories of earlier releases.
+  // Undefined in the replay of a history of an earlier release: `finishJob` returned nothing then.
   let end: JobEnd | undefined;
   try {
     end = await localActivities.finishJob(job);

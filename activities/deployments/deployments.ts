@@ -72,8 +72,9 @@ export function createDeploymentActivities(ctx: Context) {
 
 /**
  * Writes the final manifest of a stopped deployment: first the file, then the registry's row. So a
- * final manifest in the row proves that the file was written. Replaces a final manifest with other
- * values. It describes an earlier stop, which a restore of the database has undone.
+ * final manifest in the row proves that the file was written. If the row already has a different
+ * final manifest, replaces it. The old one describes an earlier stop, which a restore of the
+ * database has undone.
  */
 async function writeStoppedManifest(
   ctx: Context,

@@ -180,8 +180,9 @@ async function step(
     if (activity.cancellationSignal.aborted) throw caught;
     const error = overflow ?? caught;
     const message = error instanceof Error ? error.message : String(error);
-    // If the run has ended or was replaced, don't write into the steps of a later run. If the step
-    // is tried again, the next try finds out which of the two it is.
+    // Write the outcome only if this run is still active. Otherwise, the steps in the database may
+    // belong to a later run. If Temporal then retries this step, `requireWorker` ends the retry
+    // with a non-retryable error.
     if (await findBootstrapping(ctx.pool, input.workerId, input.run)) {
       await endStep(ctx.pool, input.workerId, name, [log.lastLines, message].join("\n").trim());
     }

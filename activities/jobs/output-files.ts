@@ -68,7 +68,7 @@ export async function measureFiles(
   }
   for (const { path, sizeBytes } of stored) {
     signal.throwIfAborted();
-    // Skip names that can't be downloaded or unpacked safely.
+    // Skip the manifest, which Forge writes, and names that can't be downloaded or unpacked safely.
     if (path === MANIFEST_FILE || !isPlainPath(path)) continue;
     const known = uploaded.get(path);
     const sha256 = known?.is_confirmed && known.size_bytes === sizeBytes ? known.sha256 : null;

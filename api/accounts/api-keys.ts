@@ -37,7 +37,8 @@ const newKeyBody = z.strictObject({
     .max(16)
     .default([])
     .describe(
-      "with `workers`: hosts that may serve the workers' models, besides the workers' own addresses",
+      "additional hosts that may serve the models of the key's workers, besides the workers' own " +
+        "addresses; requires `workers`",
     ),
 });
 

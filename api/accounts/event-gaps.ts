@@ -1,6 +1,6 @@
 /**
- * For how long the feed queries a missing id again, in ms. If a transaction stays open for longer,
- * its events are never delivered.
+ * How long the feed keeps querying a missing id, in ms. If a transaction stays open for longer, its
+ * events are never delivered.
  */
 const WAIT_MS = 60_000;
 

@@ -15,7 +15,10 @@ import type { EventFeed } from "./event-feed";
 
 /** If a client missed more events than this, its stream is not resumed: the client must reload. */
 const MAX_MISSED = 2_000;
-/** The same for these events and the ones that are sent again, together. */
+/**
+ * The stream is also not resumed if more events than this would have to be sent: the missed ones,
+ * and earlier ones that are sent again because the client may not have received them.
+ */
 const MAX_READ = 10_000;
 
 export function eventsRoute(ctx: Context, feed: EventFeed): Route {

@@ -16,7 +16,10 @@ const limitSchema = z
   .object({
     name: z.string(),
     limit: z.int().nullable().describe("null: unlimited"),
-    used: z.int().nullable().describe("null: see request_burst"),
+    used: z
+      .int()
+      .nullable()
+      .describe("null for `requests_per_minute`, whose usage is counted in `request_burst`"),
     variable: z.string().describe("the server's environment variable that sets the limit"),
   })
   .meta({ id: "Limit" });

@@ -40,7 +40,7 @@ export function downloadRoutes(ctx: Context): Route[] {
       query: z.strictObject(tenantQuery),
       body: {
         schema: z.strictObject({
-          path: z.string().min(1).max(1024).describe("path, as in `files`"),
+          path: z.string().min(1).max(1024).describe("file path, as in the manifest's `files`"),
         }),
         examples: { file: { path: "raw.jsonl" } },
       },

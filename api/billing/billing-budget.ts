@@ -17,7 +17,10 @@ const usd = z.number().min(0).max(1e9);
 const budgetBody = z.strictObject({
   cap_usd: usd
     .nullable()
-    .describe("USD a month (UTC) at which submissions are refused with 402; null: no cap"),
+    .describe(
+      "cap in USD per month (UTC); submissions are refused with 402 if it is reached or would be " +
+        "exceeded; null: no cap",
+    ),
   warning_usd: usd
     .nullable()
     .optional()

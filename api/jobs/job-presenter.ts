@@ -20,9 +20,10 @@ import { JobCosts } from "../billing/job-costs";
 import { type Job, presentJob } from "./present-job";
 
 /**
- * Maximum age of the cached view of the fleet and the queue: VIEW_FACTOR times the time spent on
- * explaining jobs with it, but at least `least` and at most `most`. A view that took more time is
- * used longer, because a new view must compute its `outlooks` again.
+ * Limits of the maximum age of the cached view of the fleet and the queue, in ms. The maximum age
+ * is VIEW_FACTOR times the time spent on explaining jobs (computing why they wait) with this view,
+ * but at least `least` and at most `most`. The more time was spent, the longer the view is used,
+ * because a new view must compute its `outlooks` again.
  */
 const VIEW_MS = { least: 1_000, most: 5_000 };
 const VIEW_FACTOR = 20;

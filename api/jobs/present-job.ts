@@ -34,7 +34,8 @@ const pendingReason = z
       .min(1)
       .nullable()
       .describe(
-        "place in the queue; 1 is next. Null for other codes than `workers_busy` and `over_share`, or if the queue is too long to count",
+        "place in the queue; 1 is next. Null if the queue is too long to count, or if `code` is " +
+          "neither `workers_busy` nor `over_share`",
       ),
   })
   .meta({ id: "PendingReason" });
@@ -101,7 +102,9 @@ export const jobSchema = z
       .object({ activity: z.string(), tries: z.int(), since: timestamp })
       .nullable()
       .describe(
-        "the activity of the job's workflow that keeps failing or hanging, and is retried; null: none. Forge's operator can end a job whose final writes fail",
+        "the activity of the job's workflow that keeps failing or hanging, and is retried; null: " +
+          "none. If the job's work is over but its result or bill can't be written, Forge's " +
+          "operator can end the job",
       ),
     warnings: z.array(warning).optional(),
   })
@@ -191,7 +194,8 @@ export const attemptSchema = z
         "usage that the worker reported; `gpu_hours` is null if the worker did not report it",
       ),
     gpu_hours_measured: nullableNumber.describe(
-      "time from the attempt's dispatch to its end, times the worker's GPUs; the most that is billed",
+      "time from the attempt's dispatch to its end, multiplied by the worker's number of GPUs; " +
+        "upper limit of the billed GPU hours",
     ),
   })
   .meta({ id: "Attempt" });

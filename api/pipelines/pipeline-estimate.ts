@@ -14,8 +14,8 @@ const estimateSchema = z
     currency: z.literal("USD"),
     ...amounts,
     duration_s: nullableNumber.describe(
-      "time of the longest path through the steps, without waits for workers and approvals; null if there is " +
-        "no past job of a step's type",
+      "time of the longest path through the steps, without waits for workers and approvals; " +
+        "null if the type of at least one step has no past jobs",
     ),
     steps: z.array(
       z.object({

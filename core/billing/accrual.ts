@@ -37,7 +37,7 @@ export const withDays = (portions: readonly Portion[], days: number): Portion[] 
  * the bill exactly.
  *
  * If the clock was wrong, a month's billing line may have been written before the month ended. The
- * rest of that month's cost then goes to the next month without a line.
+ * rest of that month's cost is then added to the next month that has no line.
  * @param lived the deployment's months, in order, without gaps. The last entry is for the month of
  * the stop, or for the current month.
  * @param written the shares that have a billing line. Their sum must be at most the bill.

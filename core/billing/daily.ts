@@ -28,8 +28,8 @@ export interface DayShare {
 
 /**
  * Splits a month's share of a deployment's bill into days. The last day gets the remainder, so the
- * days add up to the share exactly. If the database's clock was set during the month, the last day
- * may get more or less than the cost of one day.
+ * days add up to the share exactly. If the database's clock was changed during the month, the last
+ * day may get more or less than the cost of one day.
  */
 export function splitByDay(deployment: DeploymentMonth): DayShare[] {
   const { month, portions, card, share: ofMonth, daysBefore, lived } = deployment;

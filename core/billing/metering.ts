@@ -84,7 +84,8 @@ export const billableGpuHours = (reported: number | null, measured: number): num
 /**
  * Computes an attempt's metered usage from the worker's report. Limits the reported GPU hours to
  * the measured ones, and other numbers to their plausible bounds. If the worker reported no rows or
- * samples, uses the control plane's count (`countOf`). The time to set up a worker is never billed.
+ * samples, uses the control plane's count (`countOf`). The measured hours begin at the dispatch, so
+ * the time to set up a worker is never billed.
  */
 export function meterAttempt(
   facts: AttemptFacts,

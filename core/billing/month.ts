@@ -51,9 +51,9 @@ export const accruedIn = (deployment: Accruing, month: string): Decimal =>
 
 /**
  * The cost so far of a live deployment in the months after `month`, except months that already have
- * a billing line. Usually 0 if `month` is the current month. If a wrong clock caused the current
- * month's line to be written too early, it can be more: `splitByMonth` assigns the rest of this
- * month's cost to a later month, although that month has not begun.
+ * a billing line. Usually 0 if `month` is the current month. The cost can be more than 0 if a wrong
+ * clock caused the current month's line to be written too early: `splitByMonth` then assigns the
+ * rest of the current month's cost to a later month, although that month has not begun.
  */
 export function accruedAfter(deployment: Accruing, month: string): Decimal {
   const later = unwrittenShares(deployment).filter((one) => one.month > month);

@@ -24,11 +24,11 @@ export interface Evidence {
  */
 const PER_SECOND = { tokens: 1_000_000, rows: 1_000_000, samples: 10_000 } as const;
 
-/** The bounds of short attempts: a bound computed from a shorter duration is raised to this. */
+/** The minimum of a bound computed from an attempt's duration. It applies to short attempts. */
 const MIN_BOUND_BY_TIME = { tokens: 1_000_000_000, rows: 10_000_000, samples: 1_000_000 } as const;
 
 /**
- * The bounds of small jobs: a bound computed from a smaller size is raised to this. At the default
+ * The minimum of a bound computed from a job's size. It applies to small jobs. At the default
  * prices, this much usage costs at most 30 USD.
  */
 const MIN_BOUND_BY_SIZE = { tokens: 100_000_000, rows: 100_000 } as const;

@@ -80,10 +80,9 @@ export function queuePosition(
     const { higher, hasMoreHigher, equals, readTo } = rival;
     const read = readTo ? equals.filter((other) => compareOwn(other, readTo) <= 0) : equals;
     // Among jobs of equal rank, the tenant that holds fewer workers goes first. `jobsAhead`: how
-    // many more workers this tenant holds than the other one, after this tenant's `own` earlier
-    // jobs and the other tenant's `higher` jobs have started. So the other tenant starts this many
-    // jobs of equal rank first. Then both hold equally many, and the older job goes first: `job`
-    // or `next`.
+    // many more workers the job's tenant holds than the rival, after the `own` earlier jobs and the
+    // rival's `higher` jobs have started. So the rival starts this many jobs of equal rank first.
+    // Then both tenants hold equally many workers, and the older of `job` and `next` goes first.
     const jobsAhead = held(job.userId) + own - held(userId) - higher;
     const before = Math.max(0, Math.min(read.length, jobsAhead));
     const next = jobsAhead >= 0 ? read[jobsAhead] : undefined;

@@ -148,8 +148,8 @@ function define(
   locateErrors: LocateErrors,
 ): PipelineDefinition {
   const names = drafts.map((draft) => draft.name);
-  // In a sweep, the steps have numbered names, but a gate may name the job type SWEEP.judged. No
-  // step has this name: the gate's condition is already in `choose.where`. So accept the name here.
+  // In a sweep, a gate may name the job type SWEEP.judged. No step has this name, because the steps
+  // are numbered, so accept the name here. The gate's condition is already in `choose.where`.
   const hasSweepGate =
     template !== null && drafts.some(({ choose }) => choose?.where !== undefined);
   checkGates(gates, hasSweepGate ? [...names, SWEEP.judged] : names);

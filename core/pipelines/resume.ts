@@ -23,8 +23,9 @@ interface NewEnding {
  * An optional step is no longer needed if it has dependent steps, and none of them still needs it.
  * A dependent step does not need it in these cases:
  * - The dependent step is no longer needed itself.
- * - The dependent step chooses one of several steps, and at least one of these has completed. With
- *   the error code `nothing_to_choose`, it has rejected all completed ones and needs the others.
+ * - The dependent step chooses one of several steps, and at least one of these has completed.
+ *   Exception: if the dependent step has the error code `nothing_to_choose`, it has rejected all
+ *   completed steps and needs the others.
  * @param steps in topological order.
  */
 export function stepsToRepeat(steps: Ended[], from?: string): string[] {
@@ -51,8 +52,9 @@ const hasCompletedCandidate = ({ choose, error_code }: Ended, steps: Ended[]): b
  * The steps that run again: those that `stepsToRepeat` returns (except steps that failed at a new
  * gate), and completed steps whose inputs change:
  * - They depend on a step that runs again.
- * - They depend on an optional step that a new gate has failed. If that step is required, the
- *   pipeline fails at once, and their results are kept in case a later gate passes.
+ * - They depend on an optional step that has failed at a new gate. If a required step fails at a
+ *   new gate, the pipeline fails at once. The results of the steps that depend on it are kept, in
+ *   case it passes the gate of a later resume.
  * @param endings the endings of steps whose gates were evaluated again, by name.
  */
 export function stepsToReset(

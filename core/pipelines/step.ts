@@ -51,7 +51,11 @@ export const stepSchema = z
       .max(MAX_STEPS)
       .default([])
       .describe("steps to wait for, besides those that the payload refers to"),
-    choose: choiceSchema.optional().describe('"${chosen.result.<field>}" refers to the best step'),
+    choose: choiceSchema
+      .optional()
+      .describe(
+        '"${chosen.result.<field>}" in this step refers to a result field of the selected step',
+      ),
     optional: z
       .boolean()
       .default(false)

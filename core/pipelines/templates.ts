@@ -17,8 +17,8 @@ export const TEMPLATES = Object.fromEntries(
 ) as Record<TemplateName, JobType[]>;
 
 /**
- * The job types of which a sweep runs one job for each entry of the request's `sweep`. The entry
- * overrides payload fields of the `varied` job. The `judged` job evaluates the result of that job.
+ * For each entry of the request's `sweep`, a sweep runs one job of each of these types. The entry
+ * overrides payload fields of the `varied` job. The `judged` job evaluates that job's result.
  */
 export const SWEEP = { varied: sweepPart("varied"), judged: sweepPart("judged") };
 

@@ -142,7 +142,8 @@ export class Stack {
       this.given.databaseUrl ? undefined : this.startPostgres(),
       this.given.temporalAddress ? undefined : this.startTemporal(),
     ];
-    // Wait for both even if one fails, because stop() can't end a server that is still starting.
+    // Wait for both even if one fails. Otherwise, stop() could be called before the other server's
+    // process exists, and would not end it.
     for (const { reason } of rejected(await Promise.allSettled(servers))) throw reason;
     const steps: (() => Promise<unknown>)[] = [() => this.migrate(), () => this.startServer()];
     if (this.options.split) steps.push(() => this.startTemporalWorker());

@@ -48,9 +48,9 @@ export async function waitFor<T>(
 }
 
 /**
- * The lowest port that `freePorts` returns. Its ports are above those on which agents serve models.
- * They are below the ephemeral ports, because an outgoing connection could take an ephemeral port
- * before the caller's program listens on it.
+ * The lowest port that `freePorts` returns. All ports that it returns are above those on which
+ * agents serve models, and below the ephemeral ports. An outgoing connection could take an
+ * ephemeral port before the caller's program listens on it.
  */
 const FIRST_PORT = 19_000;
 /**

@@ -42,8 +42,8 @@ export class TestServers {
       this.startTemporal(),
       ...hosts.map((port) => this.startHost(port)),
     ]);
-    // Wait for all starts even if one fails, because stop() can't end a server that is still
-    // starting.
+    // Throw only after all starts have ended. Otherwise, stop() could be called before the process
+    // of another server exists, and would not end it.
     for (const each of starts) if (each.status === "rejected") throw each.reason;
   }
 

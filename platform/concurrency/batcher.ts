@@ -8,7 +8,7 @@ export class Batcher<Item, Result> {
   /**
    * @param work returns the results of a batch, in the order of its items.
    * @param windowMs how long the first call of a batch waits for others.
-   * @param maxSize a batch of this size runs at once.
+   * @param maxSize a batch that reaches this size runs immediately.
    */
   constructor(
     private readonly work: (items: Item[]) => Promise<Result[]>,

@@ -151,8 +151,9 @@ export class FairShare {
   }
 
   /**
-   * Lets the due requests of each queue pass. If the queue's tenant need not wait, lets a few more
-   * requests pass. To let a long queue pass as a whole would make the process busy at once.
+   * Lets the due requests of each queue pass. If the queue's tenant is not delayed at the moment, a
+   * few more requests may pass. The others wait for later ticks: if all requests of a long queue
+   * passed together, they would make the process busy.
    */
   private tick(): void {
     for (const [name, queue] of this.queues) {

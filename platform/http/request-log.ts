@@ -2,7 +2,10 @@ import type { FastifyBaseLogger } from "fastify";
 
 type Line = Parameters<FastifyBaseLogger["info"]>;
 
-/** Creates a child logger at its first use: few requests log, and creating one takes long. */
+/**
+ * Creates a child logger on first use, because creating it is slow and most requests write no log
+ * line.
+ */
 export function lazyChild(
   parent: FastifyBaseLogger,
   bindings: Record<string, unknown>,

@@ -44,7 +44,7 @@ export async function* sentBytes(
 }
 
 /**
- * Returns an iterator over a body that keeps the connection open if the reader stops early. The
+ * Returns an iterator over a body. If the reader stops early, the connection stays open. The
  * stream's default iterator would close the connection.
  */
 export const keptOpen = (body: Readable): AsyncIterable<Buffer> =>

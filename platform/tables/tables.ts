@@ -45,7 +45,7 @@ const IDLE_MS = 60_000;
 const MAX_PREVIEWS = 8;
 /**
  * The `large` engine reads CSV and JSON Lines files larger than this, so that small files need not
- * wait for them. The `small` engine reads all other files, and so Parquet files of any size.
+ * wait for them. The `small` engine reads all other files, including Parquet files of any size.
  */
 const LARGE_BYTES = 64 * 1024 * 1024;
 /**

@@ -133,8 +133,8 @@ export class AdmissionControl {
 
   /**
    * Delays responses to clients that exceed a limit (429) or send invalid secrets, so that they
-   * can't keep this process busy. Returns false if too many responses to that client wait: the
-   * caller should close its connection.
+   * can't keep this process busy. Returns false if too many delayed responses already wait for the
+   * same tenant or address group. The caller should then close the client's connection.
    */
   async mayAnswer(error: Error, { principal, ip }: FastifyRequest): Promise<boolean> {
     if (!(error instanceof ForgeError)) return true;

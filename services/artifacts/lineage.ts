@@ -15,7 +15,10 @@ export type LineageArtifact = Pick<
   | "source_artifacts"
   | "source_jobs"
 > & {
-  /** The sources that the artifact's manifest names. A `builtin:` teacher is not an artifact. */
+  /**
+   * The sources that the artifact's manifest names. Not every name is the id of an artifact: for
+   * example, a teacher can be `builtin:…`.
+   */
   named: string[];
 };
 

@@ -108,9 +108,9 @@ export async function findAccruing(db: Queryable, deploymentId: string) {
 
 /**
  * Records how many days of a deployment's lifetime are billed in closed months. Never lowers this
- * number. It is the minimum of the billed lifetime (lifetime.ts). Without this minimum, the bill
- * could become smaller than the lines of closed months, which never change, if the clock is set
- * back.
+ * number. The billed lifetime is never less than this number (lifetime.ts). Otherwise, if the clock
+ * is set back, the bill could become smaller than the sum of the lines of closed months. Lines of
+ * closed months never change.
  */
 export async function recordClosedDays(
   db: Queryable,

@@ -59,7 +59,8 @@ export async function closeMonths(ctx: Context): Promise<number> {
     idOf: (item: T) => string,
     write: (item: T) => Promise<boolean>,
   ): Promise<void> => {
-    // Read all pages, not only the first: all its writes may keep failing.
+    // Read all pages, not only the first. Otherwise, if all writes of the first page keep failing,
+    // the items of later pages would never be written.
     for (let page = await listAfter(""); page.length > 0; ) {
       for (const item of page) {
         try {

@@ -30,7 +30,8 @@ export const CARD_NOW = (userId: string): string => CARD_AT(userId, "now()");
 /**
  * SQL: the rate card in force for a tenant just before a month's end. A card that takes effect with
  * the next month does not count. If the month ended before the first version of the default card
- * took effect, returns that first version: nothing was used in such a month.
+ * took effect, uses the time at which that version took effect. The prices don't matter then,
+ * because nothing was used in such a month.
  */
 export const CARD_AT_END = (userId: string, end: string): string =>
   CARD_AT(

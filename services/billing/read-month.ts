@@ -31,10 +31,10 @@ export interface Month {
   /** Live deployments, each with its cost in this month that has no billing line yet. */
   accruing: AccruingShare[];
   /**
-   * Cost of live deployments in later months that has no billing line yet. If this month is the
-   * current one, this is usually 0, because no later month has begun. It is more if a wrong clock
-   * caused a deployment's line for this month to be written too early. Then `splitByMonth` adds the
-   * rest of this month's cost to a later month.
+   * Cost of live deployments in later months that has no billing line yet. For the current month,
+   * the amount is usually 0, because no later month has begun. It is more than 0 if a wrong clock
+   * caused a deployment's line for the current month to be written too early. Then `splitByMonth`
+   * adds the rest of the current month's cost to a later month.
    */
   accruingLaterUsd: Decimal;
   /** Cost that live deployments will add until the month's end. */

@@ -47,7 +47,8 @@ export interface NotDelivered {
   reason: string;
   /**
    * When to retry. `soon`: the receiver is unavailable. `tomorrow`: the receiver rejects this line
-   * until an operator fixes the cause. `too_late`: the line is too old and was not sent. Its age is
+   * until an operator fixes the cause. `too_late`: this delivery did not send the line, because the
+   * line is too old, or because an earlier send without a known result was too long ago. This is
    * checked again tomorrow, because the clock may have been wrong.
    */
   retry: "soon" | "tomorrow" | "too_late";

@@ -93,10 +93,10 @@ interface Move {
 /**
  * Returns the times that move when a step is recorded.
  *
- * After a step back, the clock shows some times for a second time. The step was at most `gap`
- * seconds ago, so these times are within the last `gap` seconds. If an attempt started at such a
- * time, it is unknown whether it started before or after the step, so its times don't move. If it
- * started before the step, its deadline is then too late and its measured time too short.
+ * After a step back, the clock repeats some times. The step was at most `gap` seconds ago, so the
+ * repeated times are within the last `gap` seconds. If an attempt started at such a time, it is
+ * unknown whether it started before or after the step, so its times don't move. If the attempt did
+ * start before the step, its deadline becomes too late and its measured duration too short.
  */
 function movesOf(isForward: boolean): Move[] {
   const began = (time: string): string =>

@@ -18,9 +18,10 @@ export interface PlacementReport {
 const EARLY_END = "interval '5 minutes'";
 
 /**
- * If a heartbeat arrives within this time after a placement's stop and does not list the server,
- * the server may still run: the worker may have sent the heartbeat before it started the server. So
- * such a heartbeat does not end the placement.
+ * A placement can be told to stop as soon as its server has started (see `servePlacement`). A
+ * heartbeat that the worker sent before it started the server can then arrive after the stop
+ * request, although the server still runs. So a heartbeat that does not list the server ends the
+ * placement only if the stop was requested more than this time ago.
  */
 const STALE_REPORT = "interval '1 second'";
 

@@ -130,8 +130,8 @@ const STOP = `state = case when p.state = 'serving' then 'stopping' else 'ended'
   ended_at = case when p.state = 'serving' then null else ${LOCKED_AT} end`;
 
 /**
- * Stops all placements of a deployment except `keep` of them. Prefers to keep serving ones, then
- * older ones.
+ * Stops all placements of a deployment except `keep` of them. Serving placements are kept before
+ * starting ones, and older placements before newer ones.
  */
 export async function stopPlacements(db: Queryable, deploymentId: string, keep = 0) {
   return await execute(

@@ -26,8 +26,8 @@ export async function isAnyDeployed(db: Queryable): Promise<boolean> {
  * Claims the deployments whose wake is due. Leases each wake for `leaseS` seconds, so that no row
  * lock is held during the call to Temporal.
  *
- * @param only if given, claims only the wake of this deployment, even if another process has leased
- *   that wake.
+ * @param only a deployment id: claims only the wake of this deployment, even if another process has
+ *   leased that wake. Null: claims the due wakes of all deployments.
  */
 export async function claimDueWakes(
   db: Queryable,

@@ -204,7 +204,7 @@ export const FIRST_WAIT = `(
  *    of each such job.
  * 4. `locked` locks the rows of the chosen pairs. It contains the pairs whose attempt is still
  *    queued and whose worker is still idle and still fits. A worker may no longer fit, because it
- *    has registered again with other tenants. All updates use only these pairs.
+ *    has registered again with a different list of `tenants`. All updates use only these pairs.
  */
 const match = ({
   heads,

@@ -9,8 +9,8 @@ const KINDS = 100;
 
 /**
  * SQL: whether worker `w` meets requirements `q`, by the rule of `fits` in
- * core/jobs/requirements.ts. Does not check the workers that the job avoids, the owner of the
- * worker, or the tenants that the owner admits.
+ * core/jobs/requirements.ts. Does not check whether the job avoids the worker, who owns the worker,
+ * or whether the owner admits the tenant.
  */
 const MEETS_REQUIREMENTS = `w.gpu_count >= q.req_gpu_count
              and w.gpu_memory_gb >= q.req_memory_gb * ${MEMORY_SHARE}::float8

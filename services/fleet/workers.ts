@@ -67,8 +67,8 @@ export interface Registration {
   jobTypes: string[] | null;
   tenants: string[] | null;
   /**
-   * The limited key to bind the worker to. If null, the worker keeps its current key, unless it is
-   * decommissioned.
+   * The id of the caller's key if the key has a worker limit: the worker is then bound to this key.
+   * If null, a decommissioned worker becomes unbound, and any other worker keeps its key.
    */
   boundKeyId: string | null;
   /** IP address of the request. */
@@ -166,8 +166,8 @@ export const OFFER = `w.status, w.available_until::text, w.poll_seq, w.draining,
   exists (${HELD_ATTEMPT}) as holds`;
 
 /**
- * Records a poll: while the worker is idle, jobs may be assigned to it during `waitS` and OFFER_S
- * more seconds. An `unresponsive` worker returns to service by polling.
+ * Records a poll: for the next `waitS` + OFFER_S seconds, jobs may be assigned to the worker while
+ * it is idle. An `unresponsive` worker returns to service by polling.
  */
 export async function offerWorker(
   db: Queryable,

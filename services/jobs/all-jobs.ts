@@ -1,8 +1,8 @@
 /**
  * SQL: a subquery to read from instead of the table `jobs`. It includes archived jobs (see
  * archive.ts). Postgres before version 16 requires an alias for the subquery. `jobs` and
- * `archived_jobs` must have the same columns in the same order, so a migration file that adds a
- * column to one of these tables adds it to both.
+ * `archived_jobs` must have the same columns in the same order. So add a new column to both tables
+ * in the same migration file.
  */
 export const ALL_JOBS = "(select * from jobs union all select * from archived_jobs)";
 

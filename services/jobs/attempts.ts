@@ -111,8 +111,8 @@ export async function lockAttemptOf(
 }
 
 /**
- * Locks the last attempt for which the condition is true. Does not lock an attempt of an archived
- * job (see `lockJob`).
+ * Locks and returns the last attempt for which the condition is true. An attempt of an archived job
+ * is returned without a lock (see `lockJob`).
  */
 async function lockLast(db: Queryable, condition: string, values: unknown[]) {
   const last = (table: string): string =>

@@ -22,7 +22,8 @@ export async function countJobs(
   endedAfter: string,
 ): Promise<JobCount[]> {
   const open = new Where().inTenantScope(tenantScope).and("status not in ('completed', 'failed')");
-  // `ended` starts with the parameters of `open`, so `ended.values` has the values of both.
+  // Both conditions number their parameters from $1. The first parameters of `ended` are those of
+  // `open`, so `ended.values` fits both.
   const ended = new Where().inTenantScope(tenantScope).and("completed_at is not null");
   ended.andParameter(endedAfter, (time) => `completed_at > ${time}::timestamptz`);
   return await all<JobCount>(

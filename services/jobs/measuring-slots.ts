@@ -2,8 +2,8 @@
  * Limits how many jobs' artifacts are measured (sizes, checksums, rows) at once in this process.
  * Each measurement holds an activity slot, possibly for hours, and the activities of other jobs
  * need slots, too. `perTenant` limits the measurements of each tenant, and `total` those of all
- * tenants together. Between `total` and `totalWithFirst`, a new measurement may start only for a
- * tenant that has none running. So busy tenants don't keep other tenants waiting.
+ * tenants together. If `total` measurements are running, only a tenant that has none running may
+ * start one, up to `totalWithFirst` in all. So busy tenants don't keep other tenants waiting.
  */
 export class MeasuringSlots {
   private readonly running = new Map<string, number>();

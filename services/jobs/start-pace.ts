@@ -36,8 +36,8 @@ export class StartPace {
   ) {}
 
   /**
-   * Seconds until the workflow of a job that is inserted now starts, if its first attempt does not
-   * end earlier.
+   * Returns the delay, in seconds, of the workflow start for a job that is inserted now. If the
+   * job's first attempt ends earlier, the workflow starts then.
    */
   nextDelayS(): number {
     const nowMs = this.nowMs();

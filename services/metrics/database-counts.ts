@@ -39,9 +39,9 @@ const AGE = (time: string): string =>
   `greatest(0, extract(epoch from now() - min(${time})))::float8`;
 
 /**
- * SQL: whether outbox entry `o` is the start of a workflow that the submission has planned for
- * later, and whose delivery has not failed (`tries`). Only entries that are due in more than 15 s:
- * an entry that is due sooner may be in delivery, because before a delivery the courier sets
+ * SQL: whether outbox entry `o` is a workflow start that was planned for later when its job was
+ * submitted. No delivery of the entry has failed (`tries` is 0). The entry is due in more than
+ * 15 s. An entry that is due sooner may be in delivery: before a delivery, the courier sets
  * `due_at`, by default to ten seconds from now.
  */
 const IS_PLANNED = "o.topic = 'start' and o.tries = 0 and o.due_at > now() + interval '15 s'";

@@ -27,9 +27,9 @@ const MAX_WAITING = 10_000;
 const MAX_BACKOFF_S = 10;
 const MAX_REFUSED_BACKOFF_S = 300;
 /**
- * A failed delivery is logged as an error only if the entry was postponed at least this often
- * before. An entry's first failure may be due to an outage that has just ended. `outageOf` does not
- * detect such an outage, because the receiver is up again when `outageOf` runs.
+ * A failed delivery is logged as an error only if the entry was already postponed at least this
+ * many times. An entry's first failure may be due to an outage that has just ended. `outageOf` does
+ * not detect such an outage, because the receiver is up again when `outageOf` runs.
  */
 const LOG_ERROR_AFTER_TRIES = 1;
 const MAX_REASON_LENGTH = 500;

@@ -10,7 +10,7 @@ export const factsOf = ({ result, metrics }: StepResult): GateFacts => ({
   metrics,
 });
 
-/** How a step ends whose job has completed: a gate that does not pass fails the step. */
+/** Returns how a step ends after its job has completed. The step fails if its gate doesn't pass. */
 export function judgeGate(gate: string | null, work: StepResult | undefined): StepEnding {
   if (gate === null || !work) return { status: "completed" };
   const verdict = evaluateCondition(gate, factsOf(work));

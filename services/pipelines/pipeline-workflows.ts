@@ -89,11 +89,12 @@ function repairOf(workflow: WorkflowState, row: ComparedPipeline | undefined): R
 }
 
 /**
- * Returns whether the workflow does all work that is due for its pipeline, or waits for it. A
- * healthy workflow always does: it marks a step as running before it waits for the step's job, and
- * continues when the job has ended. An activity that fails counts as work, because Temporal retries
- * the activity. An activity that keeps failing is recorded as a stuck write, so it is noticed even
- * though the reconciler does not repair the workflow.
+ * Returns whether the workflow is working on everything that is due for its pipeline. Waiting for a
+ * running step's job counts as work. The result is always true for a healthy workflow: it marks a
+ * step as running before it waits for the step's job, and continues when the job has ended. An
+ * activity that fails counts as work, because Temporal retries the activity. An activity that keeps
+ * failing is recorded as a stuck write, so it is noticed even though the reconciler does not repair
+ * the workflow.
  */
 function isDoingItsWork(
   { hasTask, activities, children }: WorkflowState,

@@ -32,8 +32,8 @@ export interface Resumption {
  * - The step has completed and is not repeated.
  * - The step failed only because of its gate, and `from` is not set.
  *
- * If the new gate does not pass, the step fails. The steps after it keep their results, unless the
- * step is optional.
+ * If the new gate does not pass, the step fails. If the step is optional, completed steps that
+ * depend on it run again. Otherwise, they keep their results, in case a later gate passes.
  *
  * @returns the steps that are repeated or whose gate was evaluated again.
  */

@@ -34,7 +34,7 @@ export interface WorkflowKind {
 }
 
 /**
- * SQL: the workflow has been told of the last change (`told` has reached `asked`), and this was at
+ * SQL: the last change was delivered to the workflow (`told = asked`), and the delivery was at
  * least $1 seconds ago.
  */
 export const NOTHING_PENDING = "told = asked and seen_at < now() - make_interval(secs => $1)";

@@ -119,7 +119,8 @@ test("a deployment is billed in the months of its lifetime, with leap day and da
 test("deployments whose months can't be written don't block others", async () => {
   const { pool } = forge.ctx;
   const one = await deployedSince("2024-01-16T12:00:00Z");
-  // `closeMonths` reads 100 deployments at once. These copies come before the deployment.
+  // `closeMonths` reads 100 deployments at a time, in the order of their ids. Insert 101 copies
+  // with smaller ids, so that the copies fill the first page and the deployment is on the second.
   const copy = async (table: string, ids: string[], of: [string, string]): Promise<void> => {
     const columns = await all<{ name: string }>(
       pool,

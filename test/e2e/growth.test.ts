@@ -36,7 +36,8 @@ test("what a job reads does not grow with the ended and queued jobs of others, e
       const tags = ["nowhere"];
       return { ...NO_NEEDS, tags, jobId: `${name}_${n}`, userId: "bob", priority: 0, queuedAt: n };
     });
-  // Turn autovacuum off, so that Postgres plans with old statistics, as right after a queue grew.
+  // Turn autovacuum off, so that Postgres plans with old statistics. It also does so right after a
+  // queue has grown.
   for (const table of ["jobs", "attempts", "job_events", "artifacts", "billing_records"]) {
     await pool.query(`alter table ${table} set (autovacuum_enabled = false)`);
   }

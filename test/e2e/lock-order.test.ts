@@ -1,7 +1,7 @@
 /**
  * Statements that lock several rows must lock them in key order, as `recordStep`
- * (services/clock/record-step.ts) does. A statement with another order and `recordStep` could
- * deadlock.
+ * (services/clock/record-step.ts) does. Otherwise, such a statement could deadlock with
+ * `recordStep`.
  */
 
 import { all, execute, type Queryable } from "../../platform/postgres/pool";

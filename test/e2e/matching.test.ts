@@ -44,8 +44,8 @@ const fill = (queue: QueuedJob[], fleet: Fleet): Promise<void> => forge.fill(que
 const submit = (queue: QueuedJob[]): Promise<void> => queueJobs(forge.ctx.pool, queue);
 
 /**
- * Makes each shared worker busy whose `serves` is set: `serves` is a tenant, and the worker is
- * assigned one job of this tenant.
+ * Assigns one job to each shared worker whose `serves` is set, so that the worker is busy. The job
+ * belongs to the tenant that `serves` names.
  */
 async function occupy(fleet: Fleet): Promise<HeldWorker[]> {
   const { pool } = forge.ctx;

@@ -47,9 +47,9 @@ test("after a lost job it must poll", async () => {
   const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 1 });
   await worker.take();
   await untilEnded(forge.user, job_id);
-  // The worker "slow" lost its previous job, so it must not be assigned a job before it polls. Only
-  // "slow" can run `next`. The scheduler's pass that assigns `after` also considers `next`. So
-  // `next` must still be pending once `after` is assigned.
+  // The previous job of the worker "slow" timed out, so "slow" must not be assigned a job before it
+  // polls. Only "slow" can run `next`. The scheduler's pass that assigns `after` also considers
+  // `next`. So `next` must still be pending once `after` is assigned.
   const next = await forge.user.submit("audit", { ...AUDIT, resources: { gpu: 1 } });
   const other = await forge.worker("quick");
   const after = await forge.user.submit("audit", AUDIT);

@@ -174,8 +174,8 @@ test("a tenant over its share waits for tenants with fewer workers, and the reas
   if (!free || !job) throw new Error("no worker has the first job");
   await free.complete(job);
   held.delete(free);
-  // Both tenants now hold one worker each. So neither goes first, and the scheduler assigns the
-  // older waiting job: `mine`.
+  // Both tenants now hold one worker each. So neither tenant has priority, and the scheduler
+  // assigns the older waiting job: `mine`.
   const next = await free.take();
   expect(next.job_id).toBe(mine);
   await free.complete(next);

@@ -629,7 +629,8 @@ test("with reuse, a step takes an artifact made from the same inputs, and the ma
   const redone = await untilPipeline(forge.user, second.pipeline_id);
   expect(redone.steps.map(({ reused }) => reused)).toEqual([true, true, false, false, false]);
   expect(stepOf(redone, "train").job_id).not.toBe(stepOf(second, "train").job_id);
-  // It also runs again in a later run, if the run of that resume fails before it.
+  // Here, the named step fails, and the next resume names no step. This resume must run the step
+  // again, too, and not reuse an earlier result.
   filed.work = (job) => (job.job_type === "distill" ? { error: "out of luck" } : usualWork(job));
   await forge.user.post(`/api/pipelines/${third.pipeline_id}/resume`, { from: "distill" });
   expect((await untilPipeline(forge.user, third.pipeline_id)).status).toBe("failed");

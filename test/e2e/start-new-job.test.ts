@@ -1,6 +1,7 @@
 /**
- * Jobs that start in the statement that inserts them. They are compared to the model of the
- * scheduler, and to jobs that are inserted, assigned and dispatched in separate calls.
+ * Jobs that one statement inserts, assigns and dispatches (`startNewJob`). They are compared to the
+ * scheduling rules of `matchQueue`, and to jobs that are inserted, assigned and dispatched in
+ * separate calls.
  */
 
 import fc from "fast-check";

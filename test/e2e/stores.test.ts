@@ -203,7 +203,8 @@ describe.each(stores)("%s", (_name, open) => {
     await store.put(`${folder}/file`, Buffer.from("x"));
     await store.append(`${folder}/up`, 0, streamOf("y"));
     const moved = await store.move(`${folder}/up`, `${folder}/file/below`);
-    // In S3 itself, keys form no folders, so there is no conflict, and `move` succeeds.
+    // If `move` finds the conflict, it must keep the source. Amazon S3 has no folders, so there
+    // `move` succeeds.
     if (!moved) expect(await text(store.read(`${folder}/up`))).toBe("y");
     expect(await text(store.read(`${folder}/file`))).toBe("x");
   });

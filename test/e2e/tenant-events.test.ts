@@ -36,7 +36,10 @@ const ADD_EVENT = `
   insert into job_events (job_id, user_id, status, attempts)
   select job_id, user_id, 'provisioning_worker', attempts from jobs where job_id = $1`;
 
-/** Submits a job that waits, and gives it more events than a stream may miss. Returns its id. */
+/**
+ * Submits a job that waits, and inserts 2,500 events for it. A stream that has missed this many
+ * events can't be resumed. Returns the job's id.
+ */
 async function submitWithManyEvents(user: ApiClient): Promise<string> {
   const { job_id } = await user.submit("train", {
     dataset_id: "d",

@@ -77,8 +77,8 @@ slowTest(
 );
 
 /**
- * These tests run real servers of the previous release, so only `npm run test:slow` runs them.
- * Every test run replays the recorded histories (histories.test.ts).
+ * These tests run real servers of the previous release, so only `npm run test:slow` runs them. The
+ * replay of the recorded histories (histories.test.ts) is part of every test run.
  */
 slowDescribe("a change of the workflows' commands takes two releases, so that", () => {
   const today = join(checkoutRoot(), "dist");

@@ -127,7 +127,7 @@ test("a process that paused before it wrote bill and manifest does not overwrite
   await writing;
   const key = `${artifactPrefix("deploy", id)}${MANIFEST_FILE}`;
   expect(JSON.parse(await text(ctx.store.read(key)))).toMatchObject({ status: "stopped" });
-  // endTest() compares both files with their rows.
+  // endTest() compares the manifest and the bill's file with their rows.
 }, 90_000);
 
 slowTest(

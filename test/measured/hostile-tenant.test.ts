@@ -124,6 +124,7 @@ test("another tenant's jobs still run, /healthz answers within a second, and mem
   expect(registrations).toBeLessThanOrEqual(1_500 + 10 * seconds + 40 * (seconds / 2.5 + 1));
   expect(attacked.healthzMax).toBeLessThan(1_000);
   expect(attacked.rssMb).toBeLessThan(1_024);
-  // In earlier runs, this ratio was 1.5 to 3.0 (docs/threat-model.md).
+  // The goal is at most three times the p99 without attacks. Earlier runs measured 1.5 to 3.0 times
+  // (docs/threat-model.md), so there is no margin.
   expect(attacked.p99).toBeLessThan(3 * quiet.p99);
 }, 600_000);

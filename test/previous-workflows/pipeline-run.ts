@@ -26,7 +26,8 @@ const userIdKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.userId, SearchAttri
  *
  *   a step that                    begins when
  *   needs nothing                  the run begins
- *   needs others                   all of them have completed; for a choice: have ended
+ *   needs other steps              all of them have completed
+ *   chooses the best of several    these have ended, even if some have failed
  *   needs an approval              the step's other conditions hold, and then it is approved
  *
  * Once a required step has failed, or the pipeline is cancelled, no other step begins. Running
@@ -114,9 +115,9 @@ export class PipelineRun {
   }
 
   /**
-   * Runs the job as a child workflow, which writes the job's row. The outcome is read from the row,
-   * so it does not matter how the child closes: a failed job fails its execution, and the
-   * reconciler restarts a terminated one.
+   * Runs the job as a child workflow, which writes the job's row. `endStep` reads the outcome from
+   * the row, so it does not matter how the child closes. The child fails if the job fails. If the
+   * child is terminated, the reconciler starts it again.
    */
   private async runJob(plan: PipelinePlan, begun: BegunStep & { how: "job" }): Promise<void> {
     const input: JobWorkflowInput = {

@@ -63,7 +63,8 @@ test(
       counts: await blocksOf(() => countJobs(pool, tenant, TWO_DAYS_AGO)),
     };
     process.stderr.write(`blocks: ${JSON.stringify({ empty, full, reads })}\n`);
-    // While a job runs, servers read the archive only for the state of that job.
+    // To run a job, servers search the archive only when they look up the job's state. This must
+    // not read many more blocks when the archive is full.
     expect(full).toBeLessThan(1.3 * empty);
     // A page of 50 jobs reads 51 rows, to learn whether there are more. For each row, it also looks
     // for a bill and for an artifact. The limit is 12 blocks per row.

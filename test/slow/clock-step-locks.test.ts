@@ -1,6 +1,6 @@
 /**
- * The transaction that records a step of the clock, the requests of workers and the scheduler all
- * lock the same rows. Their transactions must not deadlock.
+ * Three kinds of transactions lock the same rows: those that record a step of the clock, those of
+ * workers' requests, and those of the scheduler. They must not deadlock.
  */
 
 import { lockSteps } from "../../platform/postgres/clock";

@@ -26,7 +26,10 @@ afterAll(async () => {
   }
 });
 
-/** Runs the lines in a new folder with `sdk` only, like a checkout without installed packages. */
+/**
+ * Runs these lines in a new folder that contains only `sdk`, like a checkout without installed
+ * packages.
+ */
 test("five lines of README.md get from a checkout to a job", async () => {
   const page = readFileSync(join(checkoutRoot(), "README.md"), "utf8");
   const blocks = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, code = ""]) => code);

@@ -49,9 +49,9 @@ export interface Forge {
  * Jobs whose workflow still has work to do:
  * - Jobs with an outbox entry.
  * - Unfinished jobs whose last attempt has ended. Such a job may have no outbox entry: if the
- *   attempt ended before the workflow was started, one call to Temporal delivers the start and the
- *   outcome. The workflow then reads the outcome from the database. If Temporal is slow, it does
- *   this several seconds after that call.
+ *   attempt ended before the workflow was started, the call that starts the workflow also counts
+ *   as the delivery of the outcome. The workflow then reads the outcome from the database, which
+ *   can take several seconds if Temporal is slow.
  */
 const JOBS_WITH_PENDING_WORK = `
   select job_id from outbox

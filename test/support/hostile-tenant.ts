@@ -113,7 +113,7 @@ async function guesses(): Promise<void> {
   });
 }
 
-/** Registers workers of different memory again and again, and polls. */
+/** Registers workers with different amounts of memory again and again, and polls. */
 async function fleet(): Promise<void> {
   const body = { name: "boxes", scope: "worker" };
   const { key } = await user.post<{ key: string }>("/api/auth/api-keys", body);

@@ -1,6 +1,6 @@
 import type { Locator, Page } from "playwright-core";
 
-/** How often to press Tab. More than the number of focusable elements of any page. */
+/** The maximum number of Tab presses. Greater than the number of focusable elements of any page. */
 const MAX_TABS = 120;
 
 /** Presses Tab until the element has the focus. */

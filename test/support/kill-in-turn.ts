@@ -7,7 +7,7 @@ export interface Victim {
   restart(): Promise<unknown>;
 }
 
-/** The processes of a stack that serves the API and runs the workflows in separate processes. */
+/** The processes to kill. The stack must run the Temporal worker as a separate process. */
 export function processesOf(forge: Forge): Victim[] {
   const { stack } = forge;
   return [

@@ -51,7 +51,7 @@ interface Assignment {
  * 1. The job with the highest rank wins. The rank is the job's priority if the operator has listed
  *    the job's tenant in FORGE_RANKED_TENANTS, and 0 otherwise.
  * 2. On a shared worker, count for each tenant the shared workers that run its jobs. Count only
- *    workers that are at least as capable as this worker. The tenant with the fewest wins.
+ *    workers that are at least as capable as this worker. The tenant with the lowest count wins.
  * 3. The oldest job wins.
  *
  * So small jobs never starve a large job of the same priority and rank. A worker that fits the

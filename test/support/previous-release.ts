@@ -19,7 +19,7 @@ function releaseWith(workflows: string): Release {
   return { dist, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** Workflows that know all of today's patches and apply none of them. */
+/** Returns a bundle of today's workflow code in which no patch is active. */
 export function workflowsBeforeChanges(): string {
   const bundle = readFileSync(join(checkoutRoot(), "dist", "workflow-bundle.js"), "utf8");
   const dormant = bundle.replace(/(ACTIVE_PATCHES = )\[[^\]]+\]/, "$1[]");

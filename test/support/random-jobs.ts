@@ -43,9 +43,9 @@ const DEPLOYMENT: [string, object] = [
 ];
 const DEPLOYMENTS = 0.04;
 /**
- * Submissions with this number or a greater one are never deploy jobs. This limits the number of
- * active deployments: after a long outage of forge-server, Forge adds jobs that replace the model
- * servers of all active deployments.
+ * From this submission number on, there are no deploy jobs. This limits the number of active
+ * deployments. More deployments would mean more jobs after a long outage of forge-server, because
+ * Forge then adds jobs that replace the model servers of all active deployments.
  */
 const LAST_DEPLOYMENT = 300;
 

@@ -23,7 +23,7 @@ export async function spreadOverMonths({ ctx }: Forge): Promise<void> {
     `create trigger test_bill_earlier before insert on billing_records for each row
      when (new.state = 'final') execute function test_bill_earlier()`,
     // The month of such an old bill may be closed. Forge then writes the bill's line to the open
-    // month. So move each line to the month at the end of its id, which is the bill's month.
+    // month. So move each line to its bill's month, which is the last part of the line's id.
     `create function test_line_earlier() returns trigger language plpgsql as $$
      begin
        new.month := to_date(right(new.line_id, 7), 'YYYY-MM');

@@ -69,7 +69,7 @@ export class StripeServer {
     await new Promise((resolve) => this.server.close(resolve));
   }
 
-  /** How often this identifier was accepted. */
+  /** How many times this identifier was accepted. */
   taken(identifier: string): number {
     return this.events.filter((event) => event.identifier === identifier).length;
   }

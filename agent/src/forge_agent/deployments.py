@@ -50,7 +50,8 @@ class Deployments:
         # for the lock in `stop_previous`. So the job creates its folder only after `stop` has
         # removed the old folder.
         self._ending = threading.Lock()
-        # Read them before any slot of this agent deploys a model, so that their ports are reserved.
+        # Read the earlier agent's deployments before any slot of this agent deploys a model, so
+        # that their ports are reserved.
         self._earlier = [self._deployment(each) for each in sorted(self._folder.glob("*/"))]
 
     def restore(self) -> None:

@@ -127,7 +127,8 @@ def is_visible(visible: str | None, index: int, uuid: str) -> bool:
 def without_contained(pids: list[int]) -> list[int]:
     """Returns the processes that don't run in an agent's container.
 
-    The container runtime starts them, so they don't descend from the agent.
+    Processes in these containers don't descend from the agent, because the container runtime starts
+    them. So `_is_descendant` does not recognize them.
     """
     ids = list_container_ids() if pids else []
     if ids is None:  # unknown: they may all be in an agent's containers
@@ -136,7 +137,7 @@ def without_contained(pids: list[int]) -> list[int]:
 
 
 def _cgroup_of(pid: int) -> str:
-    """The process's control groups. If the process runs in a container, they have its full id."""
+    """The process's control groups. In a container, they contain the full id of the container."""
     try:
         return Path(f"/proc/{pid}/cgroup").read_text()
     except OSError:

@@ -93,7 +93,7 @@ class HandlerFolder:
         teachers: Mapping[str, Mapping[str, str]],
         git_commit: str | None = None,
     ) -> None:
-        """Writes the job file, the handler's description of its job (docs/agent.md)."""
+        """Writes the job file, which describes the job to the handler (docs/agent.md)."""
         job = lease.job
         content = {
             **{name: job.get(name) for name in ("job_id", "job_type", "attempt", "timeout_s")},

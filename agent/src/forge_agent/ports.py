@@ -1,7 +1,8 @@
 """Ports for the model servers of all slots of this agent.
 
-A port stays reserved while its server restarts: the port is free then, and another server could
-take it. That server would also answer the health checks of the first one.
+A port stays reserved while its server restarts. During the restart, no process listens on the port.
+Without the reservation, another server could take the port, and would then answer the health checks
+of the first server.
 """
 
 import random

@@ -146,8 +146,9 @@ class SupervisedProcess:
 def end_marked(marker: str | None) -> None:
     """Ends every process whose variable MARKER has this value, in any process group.
 
-    A single scan can miss a process that starts during the scan. It can also miss a process that
-    calls exec at that moment, because the process's environment is briefly empty.
+    Scans until several scans in a row find no process, or until a time-out. A single scan can miss
+    a process that starts during the scan. It can also miss a process that calls exec at that
+    moment, because the process's environment is briefly empty.
     """
     if not marker:
         return

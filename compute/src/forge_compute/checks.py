@@ -74,9 +74,10 @@ def _arithmetic(text: str) -> CorrectAnswer | None:
 def _is_question(match: re.Match[str]) -> bool:
     """Whether two numbers and an operator are a whole calculation.
 
-    Excludes a part of a longer calculation, whose value would be another one. Also excludes ranges
-    and the like, such as "1-2 sentences", "24/7" or "a 3x4 matrix": without spaces, these operators
-    must directly follow words that ask for the value.
+    Excludes a part of a longer calculation, because the whole calculation has another value. Also
+    excludes ranges and the like, such as "1-2 sentences", "24/7" or "a 3x4 matrix". So if `-`, `/`
+    or `x` does not have spaces on both sides, the calculation must directly follow words that ask
+    for its value, such as "what is".
     """
     start, end = match.span()
     before = match.string[max(0, start - _CONTEXT) : start]

@@ -142,7 +142,7 @@ def _row(line: str, number: int) -> dict[str, object]:
 
 
 def _table(rows: list[dict[str, object]], schema: pa.Schema | None = None) -> pa.Table:
-    """Infers the schema from the rows if none is given. Then rows may lack columns."""
+    """Infers the schema from the rows if none is given. Columns that a row lacks become null."""
     try:
         names = dict.fromkeys(name for row in rows for name in row)
         inferred = schema or pa.schema(

@@ -1,4 +1,4 @@
-"""The distill handler: has a teacher answer a dataset's good rows, and writes sft.parquet."""
+"""The distill handler: lets a teacher answer a dataset's good rows, and writes sft.parquet."""
 
 import asyncio
 import time

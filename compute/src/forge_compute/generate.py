@@ -101,7 +101,7 @@ async def _written(
 ) -> AsyncGenerator[list[Pair], None]:
     """Yields `size` pairs that the teacher writes.
 
-    Only a builtin teacher may repeat an instruction.
+    Skips pairs that repeat an instruction, except those of a builtin teacher.
     """
     payload = job.payload
     brief = Brief(payload["task"], payload.get("domain"), payload.get("style"))
@@ -165,8 +165,8 @@ async def _answered(
 def _prompts(job: Job) -> Iterator[str]:
     name = job.params.text("prompts") or ""
     if name.startswith(builtin_tasks.PREFIX):
-        # A builtin task never ends, so limit the instructions. Take more than `size`, because some
-        # may get no usable answer.
+        # A builtin task generates instructions without end, so limit them. Take more than `size`,
+        # because some instructions may get no usable answer.
         seed = job.params.integer("seed", 0, 0, 2**63 - 1)
         return islice(builtin_tasks.instructions(name, seed), 2 * int(job.payload["size"]) + 20)
     return (

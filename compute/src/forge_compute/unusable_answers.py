@@ -1,4 +1,4 @@
-"""Limits how many unusable answers of a teacher a job accepts."""
+"""Limits the number of unusable answers that a job accepts from a teacher."""
 
 from collections import Counter
 

@@ -9,8 +9,10 @@ const replicas = z.int().min(1).max(MAX_REPLICAS).optional();
 
 const others = {
   region: name.describe("a tag that the worker must have").optional(),
-  min_replicas: replicas.describe("fewest servers; 1 by default"),
-  max_replicas: replicas.describe("most servers, if suitable workers are idle; 1 by default"),
+  min_replicas: replicas.describe("minimum number of replicas; 1 by default"),
+  max_replicas: replicas.describe(
+    "maximum number of replicas, if suitable workers are idle; by default `min_replicas`",
+  ),
 };
 
 const fields = { checkpoint_id: checkpoint, ...others };

@@ -40,7 +40,7 @@ export const distill = define({
   completion: "artifact",
   handler: { needsTorch: false },
   client: {
-    summary: "Distils a dataset: `dataset_id` or `dataset_uri`, `teacher` or `teacher_model`.",
+    summary: "Distils a dataset (`dataset_id` or `dataset_uri`) with `teacher` or `teacher_model`.",
     parameters: {
       byPlace: ["teacher_model", "student_model", "dataset_uri"],
       byName: ["dataset_id", "teacher"],

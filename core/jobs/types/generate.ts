@@ -45,7 +45,7 @@ export const generate = define({
   completion: "artifact",
   handler: { needsTorch: false },
   client: {
-    summary: "Makes a dataset: give `task`, `size`, `teacher`, or `domain` and `num_samples`.",
+    summary: "Makes a dataset: give `task`, `size` and `teacher`, or `domain` and `num_samples`.",
     parameters: {
       byPlace: ["domain", "num_samples"],
       byName: ["task", "size", "teacher", "style"],

@@ -46,7 +46,7 @@ export const train = define({
   completion: "artifact",
   handler: { needsTorch: true },
   client: {
-    summary: "Trains a checkpoint: `model` or `model_id`, `dataset_id` or `dataset_uri`.",
+    summary: "Trains a checkpoint: give `model` or `model_id`, and `dataset_id` or `dataset_uri`.",
     parameters: {
       byPlace: ["model", "dataset_id", "epochs"],
       byName: ["model_id", "dataset_uri"],

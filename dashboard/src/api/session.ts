@@ -192,7 +192,7 @@ export class SessionStore {
   }
 }
 
-/** Creates a key for this browser with the pasted key. Undefined if the server can't create one. */
+/** Uses the pasted key to create a key for this browser. Undefined if the server can't do so. */
 async function exchange(client: Forge): Promise<{ key: string; key_id: string } | undefined> {
   try {
     const { key, key_id } = await client.apiKeys.createSession();

@@ -62,7 +62,8 @@ export function Files({ artifact }: { artifact: Artifact }) {
 }
 
 /**
- * Downloads by a link that is valid for a minute. The browser saves the file, so any size works.
+ * Downloads the file through a link that is valid for a minute. The browser saves the file itself,
+ * so the page does not hold it in memory, and its size does not matter.
  */
 function DownloadFile({ artifactId, file }: { artifactId: string; file: ManifestFile }) {
   const forge = useForge();

@@ -17,7 +17,7 @@ interface Chunk {
   error?: { message?: string } | string;
 }
 
-/** Sends a deployed model one prompt at a time with OpenAI's protocol, and streams the answer. */
+/** Sends prompts to a deployed model, one at a time, by OpenAI's protocol. Streams the answers. */
 export function useAsk(deploymentId: string) {
   const forge = useForge();
   const [answers, setAnswers] = useState<readonly Answer[]>([]);

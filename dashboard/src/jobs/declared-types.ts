@@ -10,7 +10,7 @@ export const ARTIFACT_KINDS = ["raw_dataset", "scored_dataset", "distilled_datas
 /** The type whose jobs make deployments. */
 export const DEPLOYMENT_TYPE: JobType = "deploy";
 
-/** For each set of fields, a sweep runs one `varied` job, and one `judged` job on its result. */
+/** For each entry of a sweep, a `varied` job runs, and then a `judged` job on its result. */
 export const SWEEP: { varied: JobType; judged: JobType } = {"varied":"train","judged":"evaluate"};
 
 /** The steps of each template, in their order. */

@@ -11,7 +11,7 @@ interface Props {
   /** A link to the parent page, shown above the heading. */
   above?: ReactNode;
   actions?: ReactNode;
-  /** Whose data the page shows. Only admins see this label. */
+  /** Whose data the page shows. The page says so next to its heading, but only to admins. */
   shows?: Shown;
   /** Limits the width of the page, because narrow forms are easier to read. */
   narrow?: boolean;

@@ -9,8 +9,8 @@ const SCHEMA = `
     payload jsonb not null, created_at timestamptz not null default now())`;
 
 /**
- * The peer of the HTTP API: a simple implementation with express and pg, with one statement per
- * request. It has no authentication, validation or events.
+ * The server that Forge's HTTP API is compared with: a simple implementation with express and pg,
+ * with one statement per request. It has no authentication, validation or events.
  */
 async function main(): Promise<void> {
   const pool = new pg.Pool({ connectionString: process.argv[2], max: POOL });

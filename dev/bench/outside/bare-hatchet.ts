@@ -1,7 +1,10 @@
 import { HatchetClient } from "@hatchet-dev/typescript-sdk";
 import { failPeer, serveQueue, WORKERS } from "./serve-peer";
 
-/** Hatchet tasks. The environment names the server; the tasks run in this process. */
+/**
+ * Hatchet tasks. They run in this process, which connects to the Hatchet server that environment
+ * variables (HATCHET_CLIENT_…) specify.
+ */
 async function main(): Promise<void> {
   const hatchet = HatchetClient.init();
   const task = hatchet.task({ name: "audit", fn: async () => ({}) });

@@ -20,7 +20,7 @@ interface NextJob {
   attempt: number;
 }
 
-/** Workers that poll, send heartbeats, and complete each job at once. */
+/** Workers that poll, send heartbeats, and complete each job as soon as they receive it. */
 export class Fleet {
   private readonly connections: HttpConnection[] = [];
   private readonly timers: NodeJS.Timeout[] = [];

@@ -16,12 +16,15 @@ const PROGRAMS = new GoPrograms(
 );
 
 interface Options {
-  /** Folder for its configuration and log. */
+  /** Folder for the server's configuration and log. */
   home: string;
   /** An empty database. */
   databaseUrl: string;
   say: Say;
-  /** Called with the server's process before it is ready. The caller must end it in any case. */
+  /**
+   * Called as soon as the server's process has been started, before the server is ready. The caller
+   * of `start` must end the process, even if `start` fails.
+   */
   onSpawn(process: ManagedProcess): void;
 }
 
@@ -65,7 +68,8 @@ export class HatchetServer {
       DATABASE_LOGGER_LEVEL: "warn",
       LITE_FRONTEND_PORT: String(site),
       LITE_RUNTIME_PORT: String(runtime),
-      // The dashboard's files, which the bench does not need.
+      // The folder with the dashboard's files. The benchmark does not need the dashboard, so it
+      // passes another folder.
       LITE_STATIC_ASSET_DIR: configuration,
     };
     const run = async (program: string, ...args: string[]): Promise<string> =>

@@ -92,8 +92,9 @@ async function runJob({ pool, url, userKey }: CountedForge, worker: ApiClient): 
     const text = "select from workers where worker_id = $1 and available_until > now()";
     return (await all(pool, text, [WORKER])).length === 1;
   });
-  // The poll now reads once more and then waits. Submit only when it waits: in a real fleet, a poll
-  // has usually waited for a while when a job comes.
+  // The worker is now recorded as available. Before the poll waits, it reads from the database once
+  // more. Submit only after that: in a real fleet, a poll has usually waited for a while when a job
+  // comes.
   await sleep(AFTER_MS);
   await new ApiClient(url, userKey).submit("audit", { dataset_uri: "s3://bucket/data.parquet" });
   const { job_id, attempt } = await polled;

@@ -9,7 +9,8 @@ import { POLL_S } from "./waiting-polls";
 const PER_SECOND = 20;
 /**
  * A heartbeat time-out that is longer than the measurements, so that no worker is marked dead. The
- * workers of P7 send no heartbeats, and those of P6 do not send them all the time.
+ * workers of P7 send no heartbeats. Those of P6 send heartbeats only while Forge is measured, and
+ * not, for example, while its peer is measured.
  */
 const NEVER_SILENT = { FORGE_HEARTBEAT_TIMEOUT_S: "600" };
 

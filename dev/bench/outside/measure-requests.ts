@@ -65,8 +65,9 @@ const READS: Described[] = [
 ];
 
 /**
- * P4: reads of one job, and of a list of the newest 20. Measures several servers, because the rates
- * of one server differ by up to a third from those of the next, and change little while it runs.
+ * P4: reads of one job, and of a list of the newest 20. Starts several forge-servers, one after the
+ * other, and measures each of them: the rates differ by up to a third between two servers, but
+ * change little while one server runs.
  */
 export async function measureReads(stage: Stage, scale: Scale): Promise<Row[]> {
   const servers: Measured[][] = [];

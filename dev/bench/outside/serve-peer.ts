@@ -3,7 +3,7 @@ import express, { type Express } from "express";
 
 /** The same number of connections to Postgres as a forge-server. */
 export const POOL = 20;
-/** The same number of concurrent jobs as Forge's workers. */
+/** Number of concurrent jobs: as many as Forge has workers in P1 (`workers` in scale.ts). */
 export const WORKERS = 16;
 
 /** Listens on a free port and sends the address to the parent process. Ends with the parent. */

@@ -27,7 +27,7 @@ ${constant("ARTIFACT_KINDS", ARTIFACT_KINDS)}
 /** The type whose jobs make deployments. */
 export const DEPLOYMENT_TYPE: JobType = ${quoted(DEPLOYMENT_TYPE)};
 
-/** For each set of fields, a sweep runs one \`varied\` job, and one \`judged\` job on its result. */
+/** For each entry of a sweep, a \`varied\` job runs, and then a \`judged\` job on its result. */
 export const SWEEP: { varied: JobType; judged: JobType } = ${JSON.stringify(SWEEP)};
 
 /** The steps of each template, in their order. */

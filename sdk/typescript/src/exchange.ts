@@ -89,7 +89,7 @@ class Silence extends Error {
  * error's `cause` has the details.
  */
 function describe(error: unknown): string {
-  // Not instanceof: fetch may come from another realm with its own globals.
+  // Don't test `instanceof Error`: fetch may come from another realm, which has its own Error.
   const { message, cause } = (error ?? {}) as { message?: string; cause?: unknown };
   const { message: reason, code } = (cause ?? {}) as { message?: string; code?: string };
   return reason || code || message || String(error);

@@ -103,8 +103,9 @@ export async function* connect(
 }
 
 /**
- * Yields all events. Reconnects after interruptions. The caller must stop after the stream's last
- * event: if the server closes the connection, `follow` reconnects.
+ * Yields all events. Reconnects after interruptions. Ends if the server says that the stream has
+ * ended (`GONE`). The caller must stop after the stream's last event: if the server only closes
+ * the connection, `follow` reconnects.
  */
 export async function* follow(
   transport: Transport,

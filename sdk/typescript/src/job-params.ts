@@ -1,7 +1,7 @@
 // Written by `npm run openapi -- --write` from core/jobs/types: don't edit it here.
 import type { SubmissionParams } from "./submission.ts";
 
-/** Makes a dataset: give `task`, `size`, `teacher`, or `domain` and `num_samples`. */
+/** Makes a dataset: give `task`, `size` and `teacher`, or `domain` and `num_samples`. */
 export interface GenerateParams extends SubmissionParams {
   /** what the rows are about, e.g. law */
   domain?: string | undefined;
@@ -23,7 +23,7 @@ export interface AuditParams extends SubmissionParams {
   dataset_uri: string;
 }
 
-/** Distils a dataset: `dataset_id` or `dataset_uri`, `teacher` or `teacher_model`. */
+/** Distils a dataset (`dataset_id` or `dataset_uri`) with `teacher` or `teacher_model`. */
 export interface DistillParams extends SubmissionParams {
   /** the model that writes the answers */
   teacher_model?: string | undefined;
@@ -37,7 +37,7 @@ export interface DistillParams extends SubmissionParams {
   teacher?: string | undefined;
 }
 
-/** Trains a checkpoint: `model` or `model_id`, `dataset_id` or `dataset_uri`. */
+/** Trains a checkpoint: give `model` or `model_id`, and `dataset_id` or `dataset_uri`. */
 export interface TrainParams extends SubmissionParams {
   /** the model that is trained, e.g. llama-3-8b */
   model?: string | undefined;
@@ -69,8 +69,8 @@ export interface DeployParams extends SubmissionParams {
   region?: string | undefined;
   /** the id of one of your checkpoints, or a model's name */
   model_id?: string | undefined;
-  /** fewest servers; 1 by default */
+  /** minimum number of replicas; 1 by default */
   min_replicas?: number | undefined;
-  /** most servers, if suitable workers are idle; 1 by default */
+  /** maximum number of replicas, if suitable workers are idle; by default `min_replicas` */
   max_replicas?: number | undefined;
 }

@@ -14,7 +14,7 @@ import type { CreateOptions } from "./options.ts";
 export abstract class JobTypeMethods {
   protected abstract submitJob(type: string, params: object, options?: CreateOptions): Promise<Job>;
 
-  /** Makes a dataset: give `task`, `size`, `teacher`, or `domain` and `num_samples`. */
+  /** Makes a dataset: give `task`, `size` and `teacher`, or `domain` and `num_samples`. */
   async generate(params: GenerateParams, options?: CreateOptions): Promise<Job> {
     return await this.submitJob("generate", params, options);
   }
@@ -24,12 +24,12 @@ export abstract class JobTypeMethods {
     return await this.submitJob("audit", params, options);
   }
 
-  /** Distils a dataset: `dataset_id` or `dataset_uri`, `teacher` or `teacher_model`. */
+  /** Distils a dataset (`dataset_id` or `dataset_uri`) with `teacher` or `teacher_model`. */
   async distill(params: DistillParams, options?: CreateOptions): Promise<Job> {
     return await this.submitJob("distill", params, options);
   }
 
-  /** Trains a checkpoint: `model` or `model_id`, `dataset_id` or `dataset_uri`. */
+  /** Trains a checkpoint: give `model` or `model_id`, and `dataset_id` or `dataset_uri`. */
   async train(params: TrainParams, options?: CreateOptions): Promise<Job> {
     return await this.submitJob("train", { ...params, epochs: params.epochs ?? 3 }, options);
   }

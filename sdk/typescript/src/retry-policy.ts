@@ -53,7 +53,8 @@ export class RetryPolicy {
     if ((this.#failures >= this.#maxRetries && isOver) || isTooLong) throw final;
     const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#failures, 10));
     this.#failures += 1;
-    // Jitter: clients that were refused at the same time must not retry at the same time.
+    // Jitter: clients that were refused at the same time should not all retry at the same time.
+    // A longer Retry-After applies without jitter.
     return Math.max(
       Math.min(retryAfterMs, MAX_RETRY_AFTER_MS),
       longest * (0.5 + Math.random() / 2),

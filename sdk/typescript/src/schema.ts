@@ -66,7 +66,7 @@ export interface Job {
   cost_usd: number | null;
   /** for an unfinished job, the expected cost of an attempt that succeeds; null in the answer to the submission */
   estimated_cost_usd: number | null;
-  /** the activity of the job's workflow that keeps failing or hanging, and is retried; null: none. Forge's operator can end a job whose final writes fail */
+  /** the activity of the job's workflow that keeps failing or hanging, and is retried; null: none. If the job's work is over but its result or bill can't be written, Forge's operator can end the job */
   stuck: {
     activity: string;
     tries: number;
@@ -85,7 +85,7 @@ export interface PendingReason {
     needed: string | number;
     available: string | number | null;
   } | null;
-  /** place in the queue; 1 is next. Null for other codes than `workers_busy` and `over_share`, or if the queue is too long to count */
+  /** place in the queue; 1 is next. Null if the queue is too long to count, or if `code` is neither `workers_busy` nor `over_share` */
   queue_position: number | null;
 }
 
@@ -194,7 +194,7 @@ export interface Attempt {
   error: string | null;
   /** usage that the worker reported; `gpu_hours` is null if the worker did not report it */
   usage: Record<string, number | null> | null;
-  /** time from the attempt's dispatch to its end, times the worker's GPUs; the most that is billed */
+  /** time from the attempt's dispatch to its end, multiplied by the worker's number of GPUs; upper limit of the billed GPU hours */
   gpu_hours_measured: number | null;
 }
 
@@ -498,7 +498,7 @@ export interface PipelineStepSubmission {
   payload?: Record<string, unknown>;
   /** steps to wait for, besides those that the payload refers to */
   needs?: string[];
-  /** "${chosen.result.<field>}" refers to the best step */
+  /** "${chosen.result.<field>}" in this step refers to a result field of the selected step */
   choose?: ChoiceSubmission;
   /** true: if the step fails, dependent steps are skipped and the pipeline goes on */
   optional?: boolean;
@@ -636,7 +636,7 @@ export interface PipelineEstimate {
   expected_usd: number;
   low_usd: number;
   high_usd: number;
-  /** time of the longest path through the steps, without waits for workers and approvals; null if there is no past job of a step's type */
+  /** time of the longest path through the steps, without waits for workers and approvals; null if the type of at least one step has no past jobs */
   duration_s: number | null;
   steps: Array<{
     name: string;
@@ -676,9 +676,9 @@ export interface ColumnStatistics {
   /** as in a manifest's schema: int64, double, string, bool, list, … */
   dtype: string;
   null_count: number;
-  /** only of types that have an order; text is cut to 256 characters, or 16 in very wide tables */
+  /** null for types without an order; text is cut to 256 characters, or 16 in very wide tables */
   min: string | number | boolean | null;
-  /** only of types that have an order; text is cut to 256 characters, or 16 in very wide tables */
+  /** null for types without an order; text is cut to 256 characters, or 16 in very wide tables */
   max: string | number | boolean | null;
   /** mean of the finite numbers; for bool, the share of true */
   mean: number | null;
@@ -1183,7 +1183,7 @@ export interface Limit {
   name: string;
   /** null: unlimited */
   limit: number | null;
-  /** null: see request_burst */
+  /** null for `requests_per_minute`, whose usage is counted in `request_burst` */
   used: number | null;
   /** the server's environment variable that sets the limit */
   variable: string;
@@ -1404,7 +1404,7 @@ export interface HandedJob {
   resume_from: {
     /** where to read the file: a path of this API, or a full URL */
     url: string;
-    /** only if `url` is a full URL, which expires: a path of this API for the same file */
+    /** a path of this API for the same file; present only if `url` is a full URL, which expires */
     fallback_url?: string;
     size_bytes: number;
     sha256: string | null;
@@ -1428,7 +1428,7 @@ export interface JobInput {
     path: string;
     /** where to read the file: a path of this API, or a full URL */
     url: string;
-    /** only if `url` is a full URL, which expires: a path of this API for the same file */
+    /** a path of this API for the same file; present only if `url` is a full URL, which expires */
     fallback_url?: string;
     size_bytes: number;
     sha256: string | null;
@@ -1685,9 +1685,9 @@ export interface Operations {
       checkpoint_id: string;
       /** a tag that the worker must have */
       region?: string;
-      /** fewest servers; 1 by default */
+      /** minimum number of replicas; 1 by default */
       min_replicas?: number;
-      /** most servers, if suitable workers are idle; 1 by default */
+      /** maximum number of replicas, if suitable workers are idle; by default `min_replicas` */
       max_replicas?: number;
       /** what the job requires of its worker */
       resources?: Resources;
@@ -1708,9 +1708,9 @@ export interface Operations {
       model_id: string;
       /** a tag that the worker must have */
       region?: string;
-      /** fewest servers; 1 by default */
+      /** minimum number of replicas; 1 by default */
       min_replicas?: number;
-      /** most servers, if suitable workers are idle; 1 by default */
+      /** maximum number of replicas, if suitable workers are idle; by default `min_replicas` */
       max_replicas?: number;
       /** what the job requires of its worker */
       resources?: Resources;
@@ -2009,7 +2009,7 @@ export interface Operations {
       user_id?: string;
     };
     body: {
-      /** path, as in `files` */
+      /** file path, as in the manifest's `files` */
       path: string;
     };
     answer: DownloadTicket;
@@ -2374,9 +2374,9 @@ export interface Operations {
         checkpoint_id: string;
         /** a tag that the worker must have */
         region?: string;
-        /** fewest servers; 1 by default */
+        /** minimum number of replicas; 1 by default */
         min_replicas?: number;
-        /** most servers, if suitable workers are idle; 1 by default */
+        /** maximum number of replicas, if suitable workers are idle; by default `min_replicas` */
         max_replicas?: number;
         /** what the job requires of its worker */
         resources?: Resources;
@@ -2397,9 +2397,9 @@ export interface Operations {
         model_id: string;
         /** a tag that the worker must have */
         region?: string;
-        /** fewest servers; 1 by default */
+        /** minimum number of replicas; 1 by default */
         min_replicas?: number;
-        /** most servers, if suitable workers are idle; 1 by default */
+        /** maximum number of replicas, if suitable workers are idle; by default `min_replicas` */
         max_replicas?: number;
         /** what the job requires of its worker */
         resources?: Resources;
@@ -2439,7 +2439,7 @@ export interface Operations {
       user_id?: string;
     };
     body: {
-      /** USD a month (UTC) at which submissions are refused with 402; null: no cap */
+      /** cap in USD per month (UTC); submissions are refused with 402 if it is reached or would be exceeded; null: no cap */
       cap_usd: number | null;
       /** USD from which submissions get a warning; by default 80 % of the cap; null: never */
       warning_usd?: number | null;
@@ -2535,7 +2535,7 @@ export interface Operations {
       expires_at?: string | null;
       /** for a worker key: how many workers it may register and act for; by default any number */
       workers?: number | null;
-      /** with `workers`: hosts that may serve the workers' models, besides the workers' own addresses */
+      /** additional hosts that may serve the models of the key's workers, besides the workers' own addresses; requires `workers` */
       serving_hosts?: string[];
     };
     answer: NewApiKey;
@@ -2725,7 +2725,7 @@ export interface Operations {
     body: {
       worker_id: string;
       wait_seconds?: number;
-      /** a random secret, new for each job. If the poll that starts an attempt sends one, all requests for its inputs, uploads, log and result need it, and so do further polls for the same attempt */
+      /** a random secret, new for each job. If the poll that starts an attempt sends a token, later requests must send the same token: requests for the attempt's inputs, uploads, log and result, and further polls for the attempt */
       lease_token?: string | null;
     };
     answer: HandedJob | {

@@ -88,7 +88,10 @@ function filledIn(step, variables) {
   return JSON.parse(text);
 }
 
-/** Converts a result to JSON values, iterables to lists, and paths to the file's content. */
+/**
+ * Converts a result to JSON values. An async iterable becomes a list. The path of a file in
+ * `folder` becomes the file's content.
+ */
 async function plain(given) {
   if (given?.[Symbol.asyncIterator]) {
     const items = [];

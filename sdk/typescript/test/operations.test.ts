@@ -46,7 +46,10 @@ const OPERATIONS = Object.entries(DOCUMENT.paths).flatMap(([template, methods]) 
   })),
 );
 
-/** Operations without a method in the SDK: for workers, Prometheus, and links in a browser. */
+/**
+ * Operations without a method in the SDK. They are called by workers, by Prometheus, or by a
+ * browser that opens a download link.
+ */
 const NOT_FOR_USERS = [
   "downloadByTicket",
   "getMetrics",

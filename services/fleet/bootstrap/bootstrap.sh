@@ -85,7 +85,7 @@ install_packages() {
   fi
 }
 
-# Prints the name that fits this machine's package manager: package <name for apt-get> <name for dnf>.
+# Usage: package <apt-get name> <dnf name>. Prints the name for this machine's package manager.
 package() {
   if has apt-get; then say "$1"; else say "$2"; fi
 }

@@ -2,7 +2,7 @@ import { LogSource } from "./log-source";
 import type { FromWorker, LogState, ToWorker } from "./protocol";
 import { searchLines } from "./search-lines";
 
-/** The page cuts lines after this number of characters. The download has the full lines. */
+/** Lines are cut to this many characters before they are sent to the page, but not in downloads. */
 const MAX_SHOWN = 4_000;
 /** The minimum time between two messages to the page while a log streams in. */
 const NOTIFY_MS = 60;

@@ -80,7 +80,7 @@ export function useFound(
   query: string,
 ) {
   const [found, setFound] = useState<FoundLines>();
-  // Line numbers of a tail do not count from the log's start. Search when the whole log is loaded.
+  // A tail's line numbers don't count from the log's start, so search only in a fully loaded log.
   const lines = state && !state.isTail ? state.lines : 0;
   const latest = useRef(0);
   useEffect(() => {

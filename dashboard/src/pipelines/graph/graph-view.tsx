@@ -19,7 +19,7 @@ const MAX_HEIGHT = 520;
 const MAX_HEIGHT_NARROW = 640;
 /**
  * In a narrow window, `isPanned` is set if the graph's full width fits only at a zoom below this
- * value. The user then has to zoom in to read the steps, and needs drags to move the graph.
+ * value. The user then has to zoom in to read the steps, and to drag the graph to move it.
  */
 const READABLE_ZOOM = 0.6;
 /** The difference between the widths of a narrow window and of the graph's frame, in px. */

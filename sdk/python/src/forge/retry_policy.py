@@ -106,7 +106,8 @@ class RetryPolicy:
         retry_after_s = min(retry_after_s, _MAX_RETRY_AFTER_S)
         pause_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** min(self._failures, 10))
         self._failures += 1
-        # Jitter: clients that were refused at the same time must not retry at the same time.
+        # Jitter: clients that were refused at the same time should not all retry at the same time.
+        # A longer Retry-After applies without jitter.
         pause_s = max(retry_after_s, pause_s * random.uniform(0.5, 1.0))
         return min(pause_s, max(0.0, self._deadline.left_s())) if self._deadline else pause_s
 

@@ -66,9 +66,10 @@ class Watch:
         return self._silence_s
 
     def receive(self, event: ServerSentEvent | None) -> JobEvent | None:
-        """Handles an item from `connect`. Returns the job event, or None if the item is no event.
+        """Handles an item that `connect` yields. Returns the job event, or None for other items.
 
-        Raises ForgeHTTPError if the event is invalid.
+        The other items are None (a chunk was received) and `GONE` (the stream has ended). Raises
+        ForgeHTTPError if the event is invalid.
         """
         self._has_ended = self._has_ended or event is GONE
         if event is None or event is GONE:

@@ -243,7 +243,8 @@ class AsyncArtifacts(ArtifactsOperations[Async]):
     ) -> R:
         """Runs a method of `Artifacts` in a thread.
 
-        Passes a callback as the method's last argument. It calls `on_progress` in the event loop.
+        The method's last argument is a callback. When the method calls this callback,
+        `on_progress` is called in the event loop.
         """
         return await run_in_thread(
             self._transport.wire,

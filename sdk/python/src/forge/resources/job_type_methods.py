@@ -29,7 +29,7 @@ class JobTypeMethods(Submitting[M, J], Generic[M, J]):
         style: str | None = None,
         **options: Unpack[SubmissionOptions],
     ) -> Request[J]:
-        """Makes a dataset: give `task`, `size`, `teacher`, or `domain` and `num_samples`."""
+        """Makes a dataset: give `task`, `size` and `teacher`, or `domain` and `num_samples`."""
         payload = {
             "domain": domain,
             "num_samples": num_samples,
@@ -63,7 +63,7 @@ class JobTypeMethods(Submitting[M, J], Generic[M, J]):
         teacher: str | None = None,
         **options: Unpack[SubmissionOptions],
     ) -> Request[J]:
-        """Distils a dataset: `dataset_id` or `dataset_uri`, `teacher` or `teacher_model`."""
+        """Distils a dataset (`dataset_id` or `dataset_uri`) with `teacher` or `teacher_model`."""
         payload = {
             "teacher_model": teacher_model,
             "student_model": student_model,
@@ -84,7 +84,7 @@ class JobTypeMethods(Submitting[M, J], Generic[M, J]):
         dataset_uri: str | None = None,
         **options: Unpack[SubmissionOptions],
     ) -> Request[J]:
-        """Trains a checkpoint: `model` or `model_id`, `dataset_id` or `dataset_uri`."""
+        """Trains a checkpoint: give `model` or `model_id`, and `dataset_id` or `dataset_uri`."""
         dataset_id, dataset_uri = by_place(dataset_id, dataset_uri)
         payload = {
             "model": model,
