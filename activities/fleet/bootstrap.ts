@@ -162,12 +162,13 @@ async function step(
     const message = `the machine sent more than ${maxBytes} bytes; the connection was closed`;
     stop.abort(new ConnectionRefused(message));
   };
-  const log = new StepLog(ctx, input.workerId, name, secretsOf(ctx), onOverflow);
+  const row = { ...input, step: name };
+  const log = new StepLog(ctx, row, secretsOf(ctx), onOverflow);
   try {
-    await startStep(ctx.pool, input.workerId, name);
+    await startStep(ctx.pool, row);
     await work({ worker, log, signal });
     await log.close();
-    await endStep(ctx.pool, input.workerId, name, null);
+    await endStep(ctx.pool, row, null);
   } catch (caught) {
     await log.close();
     if (caught instanceof ApplicationFailure) throw caught;
@@ -184,7 +185,7 @@ async function step(
     // belong to a later run. If Temporal then retries this step, `requireWorker` ends the retry
     // with a non-retryable error.
     if (await findBootstrapping(ctx.pool, input.workerId, input.run)) {
-      await endStep(ctx.pool, input.workerId, name, [log.lastLines, message].join("\n").trim());
+      await endStep(ctx.pool, row, [log.lastLines, message].join("\n").trim());
     }
     // Keep the machine's output out of workflow histories.
     if (error instanceof ConnectionRefused) {

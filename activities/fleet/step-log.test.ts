@@ -10,7 +10,7 @@ const ctx = {
   logger: createLogger("silent"),
   pool: {
     query: async ({ values }: { values: string[] }) => {
-      written += values[2];
+      written += values[3];
       return { rows: [], rowCount: 1 };
     },
   },
@@ -21,7 +21,7 @@ const SECRET = "forge_worker_SECRET";
 function open(): StepLog {
   written = "";
   overflows = 0;
-  return new StepLog(ctx, "w", "script", [SECRET], () => {
+  return new StepLog(ctx, { workerId: "w", run: 1, step: "script" }, [SECRET], () => {
     overflows += 1;
   });
 }

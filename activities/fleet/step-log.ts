@@ -1,7 +1,6 @@
-import type { BootstrapStep } from "../../core/fleet/bootstrap";
 import type { Context } from "../../services/context";
 import { redact, redactCut } from "../../services/fleet/bootstrap/redact";
-import { appendStepLog } from "../../services/fleet/bootstrap-steps";
+import { appendStepLog, type RunStep } from "../../services/fleet/bootstrap-steps";
 
 const FLUSH_MS = 1_000;
 const LAST_LINES = 8;
@@ -27,8 +26,7 @@ export class StepLog {
   /** @param onOverflow called when the output exceeds the limit. It may be called several times. */
   constructor(
     private readonly ctx: Context,
-    private readonly workerId: string,
-    private readonly step: BootstrapStep,
+    private readonly step: RunStep,
     secrets: string[],
     private readonly onOverflow: (maxBytes: number) => void,
   ) {
@@ -93,7 +91,7 @@ export class StepLog {
     this.unwritten = "";
     if (text !== "") {
       this.writing = this.writing
-        .then(() => appendStepLog(this.ctx.pool, this.workerId, this.step, text))
+        .then(() => appendStepLog(this.ctx.pool, this.step, text))
         // The log is only for people, so the step continues without it.
         .catch((error: unknown) =>
           this.ctx.logger.warn({ err: String(error) }, "step log not written"),

@@ -195,7 +195,7 @@ const roundOrNull = (value: number | undefined): number | null =>
   value === undefined ? null : round(value);
 
 function remainingOf(steps: StepView[], history: TypeHistory[]): number | null {
-  const known = steps.map((step) => ({ ...step, elapsed_s: step.job_elapsed_s ?? 0 }));
+  const known = steps.map((step) => ({ ...step, elapsed_s: step.job_elapsed_s }));
   const durationOf = (type: JobType) =>
     history.find(({ job_type }) => job_type === type)?.duration_s;
   const remaining = remainingSeconds(known, durationOf);

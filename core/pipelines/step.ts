@@ -71,7 +71,10 @@ export interface PipelineStep {
   /** Has the field names of the specification, not aliases. Its references are not resolved. */
   payload: Record<string, unknown>;
   options: Omit<Submission, "payload">;
-  /** All dependencies: steps that are named in `needs`, referred to, or chosen from. */
+  /**
+   * All dependencies: the steps in the user's `needs`, those that `payload` refers to, and those
+   * from which `choose` selects.
+   */
   needs: string[];
   choose: Choice | null;
   optional: boolean;

@@ -23,9 +23,9 @@ const MAX_PASSES_PER_TICK = 8;
  */
 const OTHERS_LOW = 20;
 /**
- * Once the process has not been busy for CALM_MS, at least this fraction (0 to 1) of each queue
- * passes per tick, so that a long queue drains faster than requests join it. Without the wait for
- * CALM_MS, that many requests would make the process busy again at once.
+ * Once the process has not been busy for CALM_MS, each tick lets at least this fraction (0 to 1) of
+ * each queue's requests pass, so that a long queue drains faster than requests join it. If this
+ * happened as soon as the process is no longer busy, these requests would make it busy again.
  */
 const MIN_QUEUE_FRACTION_PER_TICK = 0.02;
 const CALM_MS = 500;

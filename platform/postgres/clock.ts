@@ -98,7 +98,7 @@ export async function deleteOlder(
  */
 export const READ_TRANSACTION_MS = "select extract(epoch from now())::float8 * 1000 as ms";
 
-/** Advisory lock id (any fixed number): one process at a time records steps. */
+/** Advisory lock id (any fixed number): one process at a time records clock steps. */
 const STEP_LOCK = 7_263_003;
 
 /** Takes STEP_LOCK until the end of the transaction. */

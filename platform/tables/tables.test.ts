@@ -165,9 +165,9 @@ test.each([
     for (const id of ids) await store.put(`${id}/raw.csv`, Buffer.from("text"));
     const previews = ids.map((id) => of.preview(fileOf(id, "text")));
     const other = of.preview({ ...fileOf("file-0", "text"), storageId: "x", tenant: "other" });
-    // Tenants are served round-robin, so the other tenant's file does not wait for all eight files
-    // of the first tenant that are accepted. `count` is the number of files read so far, with the
-    // other tenant's file. So at most four of the eight files may be read before it.
+    // Eight of the first tenant's twelve files are accepted. Tenants are served round-robin, so the
+    // other tenant's file does not wait for all of these eight. `count` is the number of files read
+    // so far, including the other tenant's. So at most four of the eight were read before it.
     expect((await other).rows[0]?.count).toBeLessThanOrEqual(5);
     const outcomes = await Promise.allSettled(previews);
     const refused = outcomes.filter(({ status }) => status === "rejected");

@@ -32,10 +32,10 @@ export const LIFETIME_DAYS = DAYS(LIFETIME_S);
 export const DAYS_OF_RECORD = `(select ${LIFETIME_DAYS} from deployments d where d.job_id = b.job_id)`;
 
 /**
- * SQL: when deployment `d` began, computed as its end minus its lifetime. The end is when the stop
- * was requested, or `now()` if no stop was requested. The result can differ from `active_at`,
- * because the lifetime excludes clock steps and the time for which the stop waited for the
- * deployment's lock (see `markStopping`).
+ * SQL: when deployment `d` began, computed as its end minus its lifetime. The end is the recorded
+ * time of the stop request, or `now()` if no stop was requested. The result can differ from
+ * `active_at`: the lifetime excludes clock steps, and the time that `markStopping` waited for the
+ * deployment's lock before it recorded the request.
  */
 export const BEGAN = `(${UNTIL} - greatest(0, ${LIFETIME_S}) * interval '1 second')`;
 

@@ -122,8 +122,8 @@ export class ClockWatch {
   }
 
   /**
-   * When this process last saw a step (see `sinceMs`). The value changes when this process's
-   * monotonic time and the clock diverge: the clock was set, or this process was suspended.
+   * When this process last saw a clock step (see `sinceMs`). A clock step means that the clock and
+   * this process's monotonic time have diverged: the clock was set, or this process was suspended.
    */
   get steadySinceMs(): number {
     return this.sinceMs;

@@ -108,8 +108,8 @@ function movesOf(isForward: boolean): Move[] {
     column,
     when: `${condition} and ${began(since)}`,
   }));
-  // After a step forward, times written before the step move. After a step back, times that are now
-  // in the future move.
+  // After a clock step forward, change the times that were written before the step. After a step
+  // back, change the times that are now in the future.
   const waits = WAITS.filter(([, , , afterForward]) => !isForward || afterForward === "moves").map(
     ([table, column, condition]) => ({
       table,

@@ -123,7 +123,8 @@ export interface StoppedRow extends BillingRow {
 /**
  * Marks an active deployment as stopping by one compare-and-set, which ends its accrual. Undefined
  * if the deployment is not active. The time for which this statement waits for the row's lock is
- * not billed: the trigger `note_clock_offset` subtracts this time in the same way as a clock step.
+ * not billed: the trigger `note_clock_offset` adds this time to the clock offset of the stop, which
+ * the billed lifetime excludes (lifetime.ts).
  */
 export async function markStopping(db: Queryable, deploymentId: string, stoppedBy: string) {
   return await maybeOne<StoppedRow>(

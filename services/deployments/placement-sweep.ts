@@ -13,7 +13,7 @@ const SWEEP_MS = 1_000;
  * courier that delivers wakes, so that neither delays the other.
  */
 export class PlacementSweep extends LoopComponent {
-  /** The deployment id after which the next sweep looks for deployments that can grow. */
+  /** The next sweep looks for deployments that can grow among those with a greater id than this. */
   private growAfter = "";
 
   constructor(ctx: Context) {

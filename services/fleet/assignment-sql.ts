@@ -154,9 +154,9 @@ const NEXT = `(select case when count(*) = ${GROUPS} then max(shape) end from gr
 const WAS_BLOCKED = "(select count(*) from pairs) > (select count(*) from locked)";
 
 /**
- * SQL: whether another pass over the same groups right now would assign nothing. True if no limit
- * made this pass leave out workers (`size`) or kinds of workers (SOME_KINDS), and if it could lock
- * every pair that it chose.
+ * SQL: whether another pass over the same groups right now would assign nothing. This is so if the
+ * pass considered all workers and all kinds of workers, although both are limited (`size`,
+ * SOME_KINDS), and if it could lock the job and the worker of every pair that it chose.
  */
 const IS_EXHAUSTIVE = `(select count(*) from useful) < (select workers from size)
   and not ${WAS_BLOCKED}

@@ -1,48 +1,64 @@
 import type { BootstrapStep } from "../../core/fleet/bootstrap";
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
 
-export async function startStep(
-  db: Queryable,
-  workerId: string,
-  step: BootstrapStep,
-): Promise<void> {
+/** A step of one bootstrap run of a worker. */
+export interface RunStep {
+  workerId: string;
+  run: number;
+  step: BootstrapStep;
+}
+
+/**
+ * SQL: selects worker $1 if its steps' rows belong to bootstrap run $2, and nothing if a later run
+ * has begun and has reset the rows (see `beginBootstrap`). `for share` makes a later run wait until
+ * the statement that uses this CTE has committed.
+ */
+const CURRENT = `current as (
+  select worker_id from workers where worker_id = $1 and bootstrap_begun = $2 for share)`;
+
+/** Records that a try of the step begins. Does nothing if a later run has begun. */
+export async function startStep(db: Queryable, { workerId, run, step }: RunStep): Promise<void> {
   await execute(
     db,
-    `update bootstrap_steps set status = 'running', tries = tries + 1, started_at = now(),
+    `with ${CURRENT}
+     update bootstrap_steps s set status = 'running', tries = tries + 1, started_at = now(),
             ended_at = null, error = null
-     where worker_id = $1 and step = $2`,
-    [workerId, step],
+     from current where s.worker_id = current.worker_id and s.step = $3`,
+    [workerId, run, step],
   );
 }
 
 /** Maximum length of a step's log, in characters. A longer log loses its beginning. */
 const LOG_LIMIT = 65_536;
 
+/** Appends to the step's log. Does nothing if a later run has begun. */
 export async function appendStepLog(
   db: Queryable,
-  workerId: string,
-  step: BootstrapStep,
+  { workerId, run, step }: RunStep,
   text: string,
 ): Promise<void> {
   await execute(
     db,
-    `update bootstrap_steps set log = right(log || $3, ${LOG_LIMIT}) where worker_id = $1 and step = $2`,
-    [workerId, step, text],
+    `with ${CURRENT}
+     update bootstrap_steps s set log = right(log || $4, ${LOG_LIMIT})
+     from current where s.worker_id = current.worker_id and s.step = $3`,
+    [workerId, run, step, text],
   );
 }
 
+/** Records the step's end: a failure if `error` is given. Does nothing if a later run has begun. */
 export async function endStep(
   db: Queryable,
-  workerId: string,
-  step: BootstrapStep,
+  { workerId, run, step }: RunStep,
   error: string | null,
 ): Promise<void> {
   await execute(
     db,
-    `update bootstrap_steps set status = case when $3::text is null then 'completed' else 'failed' end,
-            error = $3, ended_at = now()
-     where worker_id = $1 and step = $2`,
-    [workerId, step, error],
+    `with ${CURRENT}
+     update bootstrap_steps s set error = $4, ended_at = now(),
+            status = case when $4::text is null then 'completed' else 'failed' end
+     from current where s.worker_id = current.worker_id and s.step = $3`,
+    [workerId, run, step, error],
   );
 }
 

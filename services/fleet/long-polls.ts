@@ -39,7 +39,10 @@ interface Entry {
    * may start for the poll, so it must not time out.
    */
   reservations: number;
-  /** The wait time has passed. A reserved poll times out when its last reservation ends. */
+  /**
+   * The poll's wait time has passed. If the poll has `reservations`, its wait ends only when the
+   * last of them ends.
+   */
   hasTimedOut: boolean;
   end(woken: WaitEnd): void;
 }

@@ -38,8 +38,8 @@ class HeldAttemptChanged extends Error {
 
 /**
  * Locks the worker, then checks which job the worker holds: the scheduler may have assigned a job
- * before the worker was locked. Before this call, the caller locks the job and the attempt that the
- * worker holds, if any. The caller must write the worker's status in a later statement, so that the
+ * before the worker was locked. If the worker holds a job, the caller must have locked this job and
+ * its attempt already. The caller must write the worker's status in a later statement, so that the
  * statement sees everything that was committed before the lock.
  *
  * @param expectedJobId undefined if the worker must hold no job.

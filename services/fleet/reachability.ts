@@ -6,10 +6,11 @@
 const MAX_SILENT_TIMEOUTS = 10;
 
 /**
- * Distinguishes silent workers from a server that has lost the network. Such a server receives no
- * requests. Until MAX_SILENT_TIMEOUTS have passed, it must not mark workers dead or enforce
- * deadlines. In this class, a heartbeat that another process has recorded also counts as a request:
- * both prove that the network works. All times are monotonic, in ms.
+ * Decides whether silent workers are dead, or whether this server has lost the network. A server
+ * without network receives no requests. Until MAX_SILENT_TIMEOUTS have passed, it must not mark
+ * workers dead or enforce deadlines. In this class, "request" also means a heartbeat that another
+ * process has recorded, because it proves as well that the network works. All times are monotonic,
+ * in ms.
  */
 export class Reachability {
   /** Time of the latest request. */

@@ -86,8 +86,9 @@ type Row = JobRow & { output_ids: Record<string, string>; serving_token: string 
 
 /**
  * Inserts a job as `insertUnbudgetedJob` does. The same statement also starts the job's first
- * attempt if the worker that `assignOnlyJob` would choose waits with one of `polls`. `insertion`
- * lists the conditions. If the attempt has started, the caller must call `announceAssigned`.
+ * attempt, if `assignOnlyJob` would choose a worker that has one of `polls` open. The function
+ * `insertion` lists all conditions. If the attempt has started, the caller must call
+ * `announceAssigned`.
  *
  * @returns `row`: the job as it was submitted, `pending`; undefined if the tenant has a budget.
  *   `started`: set if the attempt has started.

@@ -22,8 +22,8 @@ export async function countJobs(
   endedAfter: string,
 ): Promise<JobCount[]> {
   const open = new Where().inTenantScope(tenantScope).and("status not in ('completed', 'failed')");
-  // Both conditions number their parameters from $1. The first parameters of `ended` are those of
-  // `open`, so `ended.values` fits both.
+  // The statement below contains both conditions, but has only one list of parameters:
+  // `ended.values`. It fits `open` too, because it starts with the parameters of `open`.
   const ended = new Where().inTenantScope(tenantScope).and("completed_at is not null");
   ended.andParameter(endedAfter, (time) => `completed_at > ${time}::timestamptz`);
   return await all<JobCount>(

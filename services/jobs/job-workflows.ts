@@ -128,9 +128,9 @@ export async function deliverOutcome(
 /**
  * Compares a job's workflow with Postgres and repairs differences:
  * - The workflow is missing or closed, but the job has not ended, has ended with another status
- *   than the workflow, or has failed without a bill: starts the workflow again. A job can fail
- *   without a bill if Postgres is restored to a time before the job's end, and the job is then
- *   cancelled: its workflow has already closed and does not bill it.
+ *   than the workflow, or has failed without a bill: starts the workflow again. How a job can fail
+ *   without a bill: the job ends and its workflow closes, Postgres is restored to an earlier time,
+ *   and the job is then cancelled. The closed workflow does not bill the cancelled job.
  * - The workflow waits for an attempt that has ended: delivers the outcome.
  * - The workflow waits for a job or an attempt that is not in Postgres, because Postgres was
  *   restored: terminates the workflow, and starts it again if the job exists.

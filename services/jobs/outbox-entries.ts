@@ -65,10 +65,10 @@ export async function claimJobEntries(db: Queryable, leaseS: number, limit: numb
 }
 
 /**
- * Removes delivered entries, unless they were tried or added again after they were read. With an
- * outcome, also removes the job's start entry: the delivery proves that the workflow was started.
- * To avoid deadlocks, locks the entries in key order, as services/clock/record-step.ts does.
- * Idempotent.
+ * Removes delivered entries. Keeps an entry whose `tries` has changed since it was read. If an
+ * outcome was delivered, also removes the entry that starts the job's workflow: the delivery proves
+ * that the workflow was started. To avoid deadlocks, locks the entries in key order, as
+ * services/clock/record-step.ts does. Idempotent.
  */
 export async function removeJobEntries(db: Queryable, entries: JobEntry[]): Promise<void> {
   const rows = entries.flatMap(({ job_id, attempt, tries, startIsPending, superseded }) => {

@@ -155,8 +155,8 @@ export class Courier<Entry, Key = never> implements Component {
   private onAnswer(entry: Entry, delivery: Delivery): void {
     this.outage = undefined;
     const { tries = 0 } = this.topic.logFieldsOf(entry);
-    // An accepted entry is delivered again until the receiver has done its work. Count only the
-    // first delivery.
+    // An accepted entry is delivered again until the receiver has done its work. Don't count these
+    // deliveries again. An entry whose first delivery failed is therefore not counted at all.
     if (delivery === "accepted" && tries > 0) return;
     this.count(entry, delivery === "not_awaited" ? "not_waited_for" : "taken");
   }

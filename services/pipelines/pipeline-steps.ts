@@ -25,13 +25,13 @@ export interface StepView extends Omit<PipelineStep, "payload" | "options"> {
   error_code: string | null;
   began_at: Date | null;
   ended_at: Date | null;
-  // From here on, columns of the step's job: null while the step has none.
+  // From here on, values of the step's job. Those that can be null are null while there is no job.
   job_status: JobStatus | null;
   job_progress: number | null;
   job_attempts: number | null;
   job_worker_id: string | null;
-  /** Seconds from the job's start to now, or to its end. */
-  job_elapsed_s: number | null;
+  /** Seconds from the job's start to now, or to its end. 0 if no job has started. */
+  job_elapsed_s: number;
   job_error: string | null;
   cost_usd: number | null;
 }

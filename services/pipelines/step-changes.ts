@@ -169,7 +169,10 @@ export async function resetSteps(
   );
 }
 
-/** Writes how a step ends with a new gate. The step keeps its job and the time of its end. */
+/**
+ * Replaces the outcome of a step whose gate was replaced after its end. The step keeps its job and
+ * the time of its end.
+ */
 export async function replaceEnding(
   db: Queryable,
   pipelineId: string,

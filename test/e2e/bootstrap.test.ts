@@ -14,6 +14,7 @@ import { pythonEnvironment } from "../../dev/stack/python";
 import { saySilently } from "../../dev/stack/say";
 import { waitFor } from "../../dev/stack/wait";
 import { all, maybeOne } from "../../platform/postgres/pool";
+import { appendStepLog, endStep, startStep } from "../../services/fleet/bootstrap-steps";
 import { markDead } from "../../services/fleet/heartbeats";
 import { inspectHistory } from "../support/histories";
 import { untilEnded, untilStatus } from "../support/jobs";
@@ -181,6 +182,12 @@ describe("the life cycle of one machine", () => {
     const run = { workerId: machine.id, run: 2 };
     await markReady(run);
     await failBootstrap({ ...run, step: "ready" });
+    // Neither do late writes of the replaced run.
+    const { pool } = machine.forge.ctx;
+    const replaced = { workerId: machine.id, run: 1, step: "script" as const };
+    await startStep(pool, replaced);
+    await appendStepLog(pool, replaced, "late output");
+    await endStep(pool, replaced, "late error");
     expect((await machine.detail()).bootstrap).toEqual(worker.bootstrap);
     expect(worker.bootstrap.ssh_host_key).toBe(machine.sshd.hostKey);
     expect(await machine.bootstrapAgain()).toMatchObject({

@@ -118,7 +118,7 @@ const ACTIONS: Record<string, Action> = {
   },
 };
 
-/** Actions that run before the action of the same name, and are not measured. */
+/** Unmeasured preparations. The key names the measured action that the preparation runs before. */
 const BEFORE: Record<string, Action> = { "jobs by a text": listJobs };
 
 const LOADED = ["/ui/", "/ui/jobs", "/ui/workers", "/ui/artifacts", "/ui/billing"];

@@ -14,8 +14,8 @@ import type { DispatchedJob, TestWorker } from "../support/test-worker";
 const DAY_S = 86_400;
 const HOUR_S = 3_600;
 /**
- * How long a transaction stays in flight: longer than servers need to notice a step, and shorter
- * than the statement timeout.
+ * How long a transaction stays in flight: longer than servers need to notice a clock step, and
+ * shorter than the statement timeout.
  */
 const NOTICED_MS = 3_000;
 

@@ -55,7 +55,8 @@ const MOST_CAPABLE = {
  * Random fleets for tests of `assignOnlyJob` and `startNewJob`. Both assign a tenant's only queued
  * job to a worker of the tenant, but assign nothing if a shared worker fits the job. To make them
  * assign many jobs:
- * - Few workers are shared: only shared workers of FLEETS whose random field `serves` is "cyd".
+ * - Few workers are shared. A worker that is shared in FLEETS stays shared only if its `serves`,
+ *   which is random, is "cyd".
  * - A worker with eight GPUs is never shared, and can run any job of its owner.
  */
 export const OWN_FLEETS = FLEETS.map((fleet) =>

@@ -7,5 +7,6 @@ export const platform: Platform = {
   createHash: () => new JsSha256(),
   streamsUploads: false,
   maxStreams: 2,
-  wasNotSent: () => false, // a browser's fetch gives no reason
+  // A browser does not tell why fetch failed, so a request may have been sent.
+  wasNotSent: () => false,
 };
