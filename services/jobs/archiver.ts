@@ -28,13 +28,13 @@ export class Archiver extends LoopComponent {
         (db) => listEndedJobs(db, config.jobs.archiveAfterS, this.after, JOBS),
         { requireKnownClock: true },
       );
-      await this.archive(page.map(({ job_id }) => job_id));
+      if (page.length > 0) await this.archive(page.map(({ job_id }) => job_id));
       this.after = page.length === JOBS ? page.at(-1) : undefined;
       if (!this.after) return;
     }
   }
 
-  /** Archives the jobs. If Postgres refuses one of them, archives the others. */
+  /** Archives at least one job. If Postgres refuses one of the jobs, archives the others. */
   private async archive(jobIds: string[]): Promise<void> {
     try {
       await archiveJobs(this.ctx.pool, jobIds);

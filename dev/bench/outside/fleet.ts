@@ -26,6 +26,7 @@ export class Fleet {
   private readonly timers: NodeJS.Timeout[] = [];
   private readonly loops: Promise<void>[] = [];
   private stopping = false;
+  private heartbeatError: unknown;
 
   private constructor(private readonly options: FleetOptions) {}
 
@@ -39,11 +40,13 @@ export class Fleet {
     return fleet;
   }
 
+  /** @throws Error if the server refused a heartbeat, a poll or a result, or did not answer it. */
   async stop(): Promise<void> {
     this.stopping = true;
     for (const timer of this.timers) clearInterval(timer);
     for (const connection of this.connections) connection.close();
     await Promise.all(this.loops);
+    if (this.heartbeatError !== undefined) throw this.heartbeatError;
   }
 
   private async startWorker(n: number): Promise<void> {
@@ -54,9 +57,16 @@ export class Fleet {
       bodyOf(await main.send(this.call("register", { worker_id: id, gpu, tags: [] })));
     }
     const heartbeat = this.call("heartbeat", { worker_id: id });
-    const beat = (): void => void second.send(heartbeat).catch(() => undefined);
+    const beat = async (): Promise<void> => {
+      try {
+        bodyOf(await second.send(heartbeat));
+      } catch (error) {
+        if (!this.stopping) this.heartbeatError ??= error;
+      }
+    };
     // Spread the heartbeats over the interval, as if the workers had started at different times.
-    const startBeating = (): void => void this.timers.push(setInterval(beat, HEARTBEAT_MS));
+    const startBeating = (): void =>
+      void this.timers.push(setInterval(() => void beat(), HEARTBEAT_MS));
     this.timers.push(setTimeout(startBeating, (n / this.options.workers) * HEARTBEAT_MS));
     const loop = this.work(id, main).catch((error: unknown) => {
       if (!this.stopping) throw error;

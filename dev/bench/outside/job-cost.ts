@@ -83,7 +83,10 @@ export async function countJobCost(forge: CountedForge, jobs: number): Promise<J
 }
 
 /** Runs a job from its submission to its end. The worker polls before the submission. */
-async function runJob({ pool, url, userKey }: CountedForge, worker: ApiClient): Promise<string> {
+async function runJob(
+  { pool, client, url, userKey }: CountedForge,
+  worker: ApiClient,
+): Promise<string> {
   const polled = worker.post<{ job_id: string; attempt: number }>("/worker/next_job", {
     worker_id: WORKER,
     wait_seconds: 50,
@@ -111,7 +114,12 @@ async function runJob({ pool, url, userKey }: CountedForge, worker: ApiClient): 
       "select from jobs j where job_id = $1 and status = 'completed' and not exists (select from outbox o where o.job_id = j.job_id)";
     return (await all(pool, text, [job_id])).length === 1;
   });
-  // Wait for the workflow's last call to Temporal, which follows its last write.
+  // The workflow's last call to Temporal follows its last write. Otherwise, on a slow machine, the
+  // call could count as one of the next job.
+  await waitFor("the job's workflow to have closed", async () => {
+    const { status } = await client.workflow.getHandle(jobWorkflowId(job_id)).describe();
+    return status.name !== "RUNNING";
+  });
   await sleep(AFTER_MS);
   return job_id;
 }

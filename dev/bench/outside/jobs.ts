@@ -60,6 +60,8 @@ export async function runJobs(options: JobsOptions & { inFlight: number }): Prom
 /**
  * Measures the time from sending a submission until a waiting worker receives the job, in ms per
  * job. Submits `perSecond` jobs at regular intervals, regardless of how long each takes.
+ *
+ * @throws Error if a job is not received within JOB_TIMEOUT_MS.
  */
 export async function paceJobs(options: JobsOptions & { perSecond: number }): Promise<number[]> {
   const { url, userKey, jobs, perSecond } = options;
@@ -87,6 +89,8 @@ export async function paceJobs(options: JobsOptions & { perSecond: number }): Pr
     );
     const until = performance.now() + JOB_TIMEOUT_MS;
     while (dispatched.size < jobs && performance.now() < until) await sleep(50);
+    const lost = jobs - dispatched.size;
+    if (lost > 0) throw new Error(`${lost} of ${jobs} jobs were not received by a worker`);
     return sent.map(({ jobId, at }) => (dispatched.get(jobId) ?? Number.NaN) - at);
   } finally {
     for (const lane of lanes) lane.close();

@@ -7,9 +7,9 @@ import type { Stage } from "./stage";
 
 /** P8: counts the cost of one short job. */
 export async function measureCost(stage: Stage, scale: Scale): Promise<Row[]> {
+  const connection = await Connection.connect({ address: stage.temporalAddress });
   const forge = await stage.startCountedForge();
   const pool = new pg.Pool({ connectionString: forge.databaseUrl, max: 2 });
-  const connection = await Connection.connect({ address: stage.temporalAddress });
   try {
     const client = new Client({ connection });
     const cost = await countJobCost({ ...forge, pool, client }, scale.countedJobs);

@@ -1,29 +1,31 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { ApiClient } from "../../api-client";
 import { pythonEnvironment } from "../../stack/python";
 import { saySilently } from "../../stack/say";
 import { Stack } from "../../stack/stack";
+import { waitFor } from "../../stack/wait";
 import { type Row, resultRow } from "./rows";
 import type { Scale } from "./scale";
 import type { Stage } from "./stage";
 
 /**
- * P10: time to start a stack with one agent. All dependencies are installed before the start, but
- * the home directory is empty.
+ * P10: time from the start of a stack until its agent can get jobs. All dependencies are installed
+ * before the start, but the home directory is empty.
  */
-export async function measureStart(_stage: Stage, { starts }: Scale): Promise<Row[]> {
+export async function measureStart(stage: Stage, { starts }: Scale): Promise<Row[]> {
   await pythonEnvironment(saySilently, ["runtime"]);
   const seconds: number[] = [];
   while (seconds.length < starts) {
-    const home = mkdtempSync(join(tmpdir(), "forge-bench-start-"));
+    const home = join(stage.home, `start-${seconds.length}`);
     const began = performance.now();
     const stack = new Stack({ home, agents: 1, say: saySilently });
+    await stage.startStack(stack);
     try {
-      await stack.start();
+      await waitFor("the agent to register", () => isAgentReady(stack), { everyMs: 20 });
       seconds.push((performance.now() - began) / 1000);
     } finally {
-      await stack.stop();
+      await stage.stopStack(stack);
       rmSync(home, { recursive: true, force: true });
     }
   }
@@ -34,4 +36,10 @@ export async function measureStart(_stage: Stage, { starts }: Scale): Promise<Ro
       { forge: seconds },
     ),
   ];
+}
+
+async function isAgentReady({ apiUrl, keys }: Stack): Promise<boolean> {
+  const path = "/api/workers?status=idle";
+  const { workers } = await new ApiClient(apiUrl, keys.adminKey).get<{ workers: unknown[] }>(path);
+  return workers.length === 1;
 }

@@ -70,7 +70,7 @@ export const FULL: Scale = {
 };
 
 /**
- * A quick run takes about a minute. It shows differences of 50 %, but not of 10 %. The measured
+ * A quick run takes some minutes. It shows differences of 50 %, but not of 10 %. The measured
  * rates are too low, because V8 has not compiled the code yet.
  */
 export const QUICK: Scale = {

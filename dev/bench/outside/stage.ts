@@ -41,10 +41,10 @@ export class Stage {
   readonly home = mkdtempSync(join(tmpdir(), "forge-bench-"));
   private readonly servers = new Stack({ home: this.home, agents: 0, say: saySilently });
   private readonly peers: { script: string; child: ChildProcess }[] = [];
-  private readonly forges = new Set<Stack>();
+  private readonly stacks = new Set<Stack>();
   private readonly peerServers: ManagedProcess[] = [];
   private serial = 0;
-  isStopping = false;
+  private stopped: Promise<void> | undefined;
   expressUrl = "";
   bareWorkerPid = 0;
   /** The baseline for polls and heartbeats (dev/bench/bare-server.ts), which stores nothing. */
@@ -91,18 +91,27 @@ export class Stage {
     const name = await this.createDatabase();
     const postgres = await CountingPostgresProxy.start(this.databaseUrl(name));
     const temporal = await CountingTemporalProxy.start(this.temporalAddress);
-    const forge = await this.startForgeOn(name, {
-      FORGE_DATABASE_URL: postgres.url,
-      TEMPORAL_ADDRESS: temporal.address,
-      // The worker sends no heartbeats, and must not be marked dead.
-      FORGE_HEARTBEAT_TIMEOUT_S: "600",
-    });
-    const stop = async (): Promise<void> => {
-      await forge.stop();
+    const stopProxies = (): void => {
       postgres.stop();
       temporal.stop();
     };
-    return { ...forge, postgres, temporal, stop };
+    try {
+      const forge = await this.startForgeOn(name, {
+        FORGE_DATABASE_URL: postgres.url,
+        TEMPORAL_ADDRESS: temporal.address,
+        // The worker sends no heartbeats, and must not be marked dead.
+        FORGE_HEARTBEAT_TIMEOUT_S: "600",
+      });
+      return {
+        ...forge,
+        postgres,
+        temporal,
+        stop: () => forge.stop().finally(stopProxies),
+      };
+    } catch (error) {
+      stopProxies();
+      throw error;
+    }
   }
 
   async versions(): Promise<{ postgres: string; temporal: string }> {
@@ -131,8 +140,7 @@ export class Stage {
       // Run the server without source maps, as the container image does.
       nodeOptions: [],
     });
-    this.forges.add(stack);
-    await stack.start();
+    await this.startStack(stack);
     return {
       url: stack.apiUrl,
       userKey: stack.keys.userKey,
@@ -144,11 +152,32 @@ export class Stage {
         return { url, pid: stack.otherServers.at(-1)?.pid ?? 0 };
       },
       stop: async () => {
-        await stack.stop();
-        this.forges.delete(stack);
+        await this.stopStack(stack);
         await this.administer(`drop database ${name} with (force)`);
       },
     };
+  }
+
+  /** Starts a stack that `stop` ends. A stack that fails to start is stopped at once. */
+  async startStack(stack: Stack): Promise<void> {
+    this.assertRunning();
+    this.stacks.add(stack);
+    try {
+      await stack.start();
+    } catch (error) {
+      await this.stopStack(stack);
+      throw error;
+    }
+  }
+
+  async stopStack(stack: Stack): Promise<void> {
+    await stack.stop();
+    this.stacks.delete(stack);
+  }
+
+  /** @throws Error if `stop` was called: it would not end what starts now. */
+  private assertRunning(): void {
+    if (this.isStopping) throw new Error("the bench was interrupted");
   }
 
   /** Makes sure that `stop` ends a peer's server. */
@@ -165,12 +194,21 @@ export class Stage {
     for (const { script, child } of this.peers) if (scripts.includes(script)) child.kill("SIGKILL");
   }
 
+  get isStopping(): boolean {
+    return this.stopped !== undefined;
+  }
+
+  /** Ends everything. Further calls wait for the first one. */
   async stop(): Promise<void> {
-    this.isStopping = true;
+    this.stopped ??= this.end();
+    await this.stopped;
+  }
+
+  private async end(): Promise<void> {
     this.generator.stop();
     for (const { child } of this.peers) child.kill("SIGKILL");
     await this.stopPeerServers();
-    await Promise.all([...this.forges].map((stack) => stack.stop()));
+    await Promise.all([...this.stacks].map((stack) => stack.stop()));
     await this.servers.stop();
     rmSync(this.home, { recursive: true, force: true });
   }
@@ -205,6 +243,7 @@ export class Stage {
    * @throws Error if the peer's process ends before it sends the address.
    */
   async startPeer(script: string, argument = "", env: Record<string, string> = {}): Promise<Peer> {
+    this.assertRunning();
     const program = join(checkoutRoot(), "dist/dev/bench/outside", script);
     // The peers' packages may use deprecated features of pg.
     const execArgv = ["--no-deprecation", ...forgeServerOptions()];

@@ -48,8 +48,16 @@ export interface PollCost {
 }
 
 /**
+ * If the polls seem to save more than this share of a core, the server was still busy before they
+ * were opened.
+ */
+const MAX_SAVED_SHARE = 0.005;
+
+/**
  * Opens one waiting poll per worker, and measures what the polls cost. Sends no heartbeats.
- * @throws Error if a poll did not wait until the end of the measurement.
+ *
+ * @throws Error if a poll did not wait until the end of the measurement, or if the server was not
+ *   idle before it.
  */
 export async function holdPolls(options: HoldOptions): Promise<PollCost> {
   const { workers, pid } = options;
@@ -67,7 +75,12 @@ export async function holdPolls(options: HoldOptions): Promise<PollCost> {
     const share = await cpuShare(options);
     const kibPerPoll = (residentKib(pid) - before) / workers;
     polls.assertWaiting();
-    return { kibPerPoll, addedCpuShare: share - idleShare };
+    const addedCpuShare = share - idleShare;
+    if (addedCpuShare < -MAX_SAVED_SHARE) {
+      const percent = (100 * idleShare).toFixed(1);
+      throw new Error(`the server was not idle before the polls: ${percent} % of a core`);
+    }
+    return { kibPerPoll, addedCpuShare };
   } finally {
     polls.close();
   }
