@@ -165,7 +165,7 @@ async function step(
   const row = { ...input, step: name };
   const log = new StepLog(ctx, row, secretsOf(ctx), onOverflow);
   try {
-    await startStep(ctx.pool, row);
+    if (!(await startStep(ctx.pool, row))) throw superseded();
     await work({ worker, log, signal });
     await log.close();
     await endStep(ctx.pool, row, null);
@@ -181,9 +181,9 @@ async function step(
     if (activity.cancellationSignal.aborted) throw caught;
     const error = overflow ?? caught;
     const message = error instanceof Error ? error.message : String(error);
-    // Write the outcome only if this run is still active. Otherwise, the steps in the database may
-    // belong to a later run. If Temporal then retries this step, `requireWorker` ends the retry
-    // with a non-retryable error.
+    // Write the outcome only if this run is still active: after its end, or once another run is
+    // requested, its steps must not change. If Temporal then retries this step, `requireWorker` ends
+    // the retry with a non-retryable error.
     if (await findBootstrapping(ctx.pool, input.workerId, input.run)) {
       await endStep(ctx.pool, row, [log.lastLines, message].join("\n").trim());
     }

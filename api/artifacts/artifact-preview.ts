@@ -14,7 +14,8 @@ const extreme = z
   .union([z.string(), z.number(), z.boolean()])
   .nullable()
   .describe(
-    "null for types without an order; text is cut to 256 characters, or 16 in very wide tables",
+    "null for types without an order, and if the column has no values; text is cut to 256 " +
+      "characters, or 16 in very wide tables",
   );
 const length = z.number().nullable().optional().describe("length of strings, in characters");
 

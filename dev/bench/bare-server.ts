@@ -32,6 +32,8 @@ const server = createServer((request, response) => {
 });
 
 process.on("disconnect", () => process.exit());
+// Never close a connection between two heartbeats.
+server.keepAliveTimeout = 0;
 server.listen(0, "127.0.0.1", () => {
   const { port } = server.address() as AddressInfo;
   process.send?.(`http://127.0.0.1:${port}`);

@@ -46,6 +46,7 @@ export async function startTemporal(
   signal: AbortSignal,
 ): Promise<ManagedProcess> {
   const program = await temporalBinary(say, signal);
+  signal.throwIfAborted();
   for (let tries = 1; ; tries++) {
     const server = spawnTemporal(program, options);
     options.onSpawn(server);

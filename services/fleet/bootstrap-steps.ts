@@ -16,9 +16,9 @@ export interface RunStep {
 const CURRENT = `current as (
   select worker_id from workers where worker_id = $1 and bootstrap_begun = $2 for share)`;
 
-/** Records that a try of the step begins. Does nothing if a later run has begun. */
-export async function startStep(db: Queryable, { workerId, run, step }: RunStep): Promise<void> {
-  await execute(
+/** Records that a try of the step begins. Returns false if a later run has begun. */
+export async function startStep(db: Queryable, { workerId, run, step }: RunStep): Promise<boolean> {
+  const changed = await execute(
     db,
     `with ${CURRENT}
      update bootstrap_steps s set status = 'running', tries = tries + 1, started_at = now(),
@@ -26,6 +26,7 @@ export async function startStep(db: Queryable, { workerId, run, step }: RunStep)
      from current where s.worker_id = current.worker_id and s.step = $3`,
     [workerId, run, step],
   );
+  return changed === 1;
 }
 
 /** Maximum length of a step's log, in characters. A longer log loses its beginning. */
@@ -46,7 +47,10 @@ export async function appendStepLog(
   );
 }
 
-/** Records the step's end: a failure if `error` is given. Does nothing if a later run has begun. */
+/**
+ * Records the step's end: a failure if `error` is given. Does nothing if a later run has begun, or
+ * if the step's end has been recorded already.
+ */
 export async function endStep(
   db: Queryable,
   { workerId, run, step }: RunStep,
@@ -57,7 +61,7 @@ export async function endStep(
     `with ${CURRENT}
      update bootstrap_steps s set error = $4, ended_at = now(),
             status = case when $4::text is null then 'completed' else 'failed' end
-     from current where s.worker_id = current.worker_id and s.step = $3`,
+     from current where s.worker_id = current.worker_id and s.step = $3 and s.status = 'running'`,
     [workerId, run, step, error],
   );
 }

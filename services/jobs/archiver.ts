@@ -34,7 +34,11 @@ export class Archiver extends LoopComponent {
     }
   }
 
-  /** Archives at least one job. If Postgres refuses one of the jobs, archives the others. */
+  /**
+   * Archives jobs. If Postgres refuses one of them, archives the others.
+   *
+   * @param jobIds at least one id: an empty list can't be halved.
+   */
   private async archive(jobIds: string[]): Promise<void> {
     try {
       await archiveJobs(this.ctx.pool, jobIds);

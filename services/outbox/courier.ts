@@ -156,7 +156,7 @@ export class Courier<Entry, Key = never> implements Component {
     this.outage = undefined;
     const { tries = 0 } = this.topic.logFieldsOf(entry);
     // An accepted entry is delivered again until the receiver has done its work. Don't count these
-    // deliveries again. An entry whose first delivery failed is therefore not counted at all.
+    // deliveries again. So if the first delivery failed, none of them is counted as taken.
     if (delivery === "accepted" && tries > 0) return;
     this.count(entry, delivery === "not_awaited" ? "not_waited_for" : "taken");
   }

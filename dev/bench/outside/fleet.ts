@@ -40,7 +40,7 @@ export class Fleet {
     return fleet;
   }
 
-  /** @throws Error if the server refused a heartbeat, a poll or a result, or did not answer it. */
+  /** @throws Error if a heartbeat, a poll or a result was refused, or a heartbeat took too long. */
   async stop(): Promise<void> {
     this.stopping = true;
     for (const timer of this.timers) clearInterval(timer);
@@ -59,6 +59,7 @@ export class Fleet {
     const heartbeat = this.call("heartbeat", { worker_id: id });
     const beat = async (): Promise<void> => {
       try {
+        if (second.isBusy) throw new Error(`a heartbeat took more than ${HEARTBEAT_MS / 1000} s`);
         bodyOf(await second.send(heartbeat));
       } catch (error) {
         if (!this.stopping) this.heartbeatError ??= error;

@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { bodyOf, encode, HttpConnection } from "./http-connection";
+import { bodyOf, encode, HttpConnection, withNewKey } from "./http-connection";
 
 let server: Server;
 let connection: HttpConnection;
@@ -58,4 +58,16 @@ test("refuses a request on a closed connection", async () => {
   connection.close();
   const request = encode({ method: "GET", path: "/a" }, "key");
   await expect(connection.send(request)).rejects.toThrow("the connection is closed");
+});
+
+test("each request of an idempotent call has a key of its own", () => {
+  const keyOf = (request: Buffer): string | undefined =>
+    /\r\nidempotency-key: ([0-9a-f-]{36})\r\n/.exec(request.toString())?.[1];
+  const request = encode({ method: "POST", path: "/a", body: {}, isIdempotent: true }, "key");
+  const keys = [1, 2].map(() => keyOf(withNewKey(request)));
+  expect(new Set(keys).size).toBe(2);
+  expect(keys).not.toContain(keyOf(request));
+  expect(
+    keyOf(withNewKey(encode({ method: "POST", path: "/a", body: {} }, "key"))),
+  ).toBeUndefined();
 });

@@ -1,9 +1,12 @@
+import { randomUUID } from "node:crypto";
 import { createConnection, type Socket } from "node:net";
 
 export interface HttpCall {
   method: "GET" | "POST";
   path: string;
   body?: unknown;
+  /** Whether `withNewKey` can give each request an Idempotency-Key of its own. */
+  isIdempotent?: boolean;
 }
 
 export interface HttpAnswer {
@@ -17,6 +20,8 @@ interface Waiting {
 }
 
 const HEADERS_END = Buffer.from("\r\n\r\n");
+/** The Idempotency-Key in requests of `encode`. Has the length of a UUID. */
+const KEY_PLACEHOLDER = "-".repeat(36);
 
 /**
  * A keep-alive HTTP/1.1 connection with one request at a time. It reads only the status and a body
@@ -42,6 +47,11 @@ export class HttpConnection {
       socket.once("error", reject);
     });
     return new HttpConnection(socket);
+  }
+
+  /** Whether a request waits for its answer. */
+  get isBusy(): boolean {
+    return this.waiting !== undefined;
   }
 
   /**
@@ -93,17 +103,27 @@ export class HttpConnection {
 }
 
 /** Encodes a request to bytes that can be sent repeatedly. */
-export function encode({ method, path, body }: HttpCall, key: string): Buffer {
+export function encode({ method, path, body, isIdempotent }: HttpCall, key: string): Buffer {
   const content = body === undefined ? "" : JSON.stringify(body);
   const lines = [
     `${method} ${path} HTTP/1.1`,
     "host: bench",
     `x-service-api-key: ${key}`,
+    ...(isIdempotent ? [`idempotency-key: ${KEY_PLACEHOLDER}`] : []),
     ...(content === ""
       ? []
       : ["content-type: application/json", `content-length: ${Buffer.byteLength(content)}`]),
   ];
   return Buffer.from(`${lines.join("\r\n")}\r\n\r\n${content}`);
+}
+
+/** A copy of an encoded request, with an Idempotency-Key of its own if its call is idempotent. */
+export function withNewKey(request: Buffer): Buffer {
+  const at = request.indexOf(KEY_PLACEHOLDER);
+  if (at < 0) return request;
+  const copy = Buffer.from(request);
+  copy.write(randomUUID(), at, "latin1");
+  return copy;
 }
 
 /** The JSON body of an answer. @throws Error if the status is not 2xx. */

@@ -52,8 +52,8 @@ export async function runJobs(options: JobsOptions & { inFlight: number }): Prom
     return jobs / ((performance.now() - began) / 1000);
   } finally {
     for (const lane of lanes) lane.close();
-    await fleet.stop();
     events.close();
+    await fleet.stop();
   }
 }
 

@@ -73,12 +73,12 @@ async function run({ only, quick = false, write = false }: Options): Promise<voi
 }
 
 /** Environment variables that say how programs are installed, not how Forge behaves. */
-const OF_INSTALLATION = ["FORGE_CACHE_DIR", "FORGE_TORCH"];
+const OF_INSTALLATION = ["FORGE_CACHE_DIR", "FORGE_TORCH", "TEMPORAL_CLI_PATH"];
 
 /** Removes the user's settings of Forge. The bench compares Forge with its default settings. */
 function ignoreSettings(): void {
   for (const name of Object.keys(process.env)) {
-    const isSetting = name.startsWith("FORGE_") || name === "TEMPORAL_ADDRESS";
+    const isSetting = /^(FORGE|TEMPORAL)_/.test(name);
     if (isSetting && !OF_INSTALLATION.includes(name)) delete process.env[name];
   }
 }

@@ -7,10 +7,11 @@ import type { Stage } from "./stage";
 
 /** P8: counts the cost of one short job. */
 export async function measureCost(stage: Stage, scale: Scale): Promise<Row[]> {
-  const connection = await Connection.connect({ address: stage.temporalAddress });
   const forge = await stage.startCountedForge();
   const pool = new pg.Pool({ connectionString: forge.databaseUrl, max: 2 });
+  let connection: Connection | undefined;
   try {
+    connection = await Connection.connect({ address: stage.temporalAddress });
     const client = new Client({ connection });
     const cost = await countJobCost({ ...forge, pool, client }, scale.countedJobs);
     const row = (what: string, count: number, atMost: number, details?: Record<string, number>) =>
@@ -31,7 +32,7 @@ export async function measureCost(stage: Stage, scale: Scale): Promise<Row[]> {
       row("history events", cost.historyEvents, 8),
     ];
   } finally {
-    await connection.close();
+    await connection?.close();
     await pool.end();
     await forge.stop();
   }

@@ -4,7 +4,7 @@ import { completeJobs } from "./prepared-jobs";
 import { interleave } from "./rounds";
 import { median, type Row, resultRow } from "./rows";
 import type { Scale } from "./scale";
-import type { Stage } from "./stage";
+import { NO_WORKFLOW_STARTS, type Stage } from "./stage";
 
 const PER_SECOND = 10;
 
@@ -49,7 +49,7 @@ export async function measureDispatch(stage: Stage, scale: Scale): Promise<Row[]
 export async function measureCallsAlone(stage: Stage, scale: Scale): Promise<Row[]> {
   const { generator, peerDatabaseUrl: databaseUrl } = stage;
   const { calls: count, rounds } = scale;
-  const forge = await stage.startForge();
+  const forge = await stage.startForge(NO_WORKFLOW_STARTS);
   const p50 = async (call: HttpCall): Promise<number> => {
     const options = { url: forge.url, key: forge.userKey, calls: [call], connections: 1, count };
     return median((await generator.run("sendRequests", options)).latencies);
@@ -65,9 +65,13 @@ export async function measureCallsAlone(stage: Stage, scale: Scale): Promise<Row
   const alone = [
     { what: "ping", call: { method: "GET", path: "/api/auth/ping" }, peer: health, atMost: 1.1 },
     { what: "list of 20", call: LIST_OF_20, peer: health, atMost: 1.5 },
-    // Measure submissions last. The workflows of the submitted jobs start some seconds later, and
-    // would disturb any measurement that follows.
     { what: "submission", call: SUBMISSION, peer: commit, atMost: 2 },
+    {
+      what: "submission with an Idempotency-Key",
+      call: { ...SUBMISSION, isIdempotent: true },
+      peer: commit,
+      atMost: 2,
+    },
   ] as const;
   try {
     await completeJobs(stage, forge, 20);

@@ -4,7 +4,7 @@ import { type Queue, withHatchet, withLibraries } from "./queues";
 import { interleave, interleaveAll } from "./rounds";
 import { type Row, resultRow } from "./rows";
 import type { Scale } from "./scale";
-import type { Forge, Stage } from "./stage";
+import { type Forge, NO_WORKFLOW_STARTS, type Stage } from "./stage";
 
 /**
  * Multiplies the number of jobs per round for the job queues that are libraries. They are faster
@@ -98,7 +98,7 @@ export async function measureBurst(stage: Stage, scale: Scale): Promise<Row[]> {
     return (await generator.run("sendRequests", options)).perSecond;
   };
   const onFreshForge = async (): Promise<number> => {
-    const forge: Forge = await stage.startForge();
+    const forge: Forge = await stage.startForge(NO_WORKFLOW_STARTS);
     try {
       await send(forge.url, forge.userKey, SUBMISSION.path, WARM_UP);
       return await send(forge.url, forge.userKey, SUBMISSION.path, burst);

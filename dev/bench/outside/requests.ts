@@ -1,4 +1,4 @@
-import { bodyOf, encode, type HttpCall, HttpConnection } from "./http-connection";
+import { bodyOf, encode, type HttpCall, HttpConnection, withNewKey } from "./http-connection";
 
 export interface RequestsOptions {
   url: string;
@@ -35,7 +35,7 @@ export async function sendRequests(options: RequestsOptions): Promise<RequestsRe
       if (at >= endsAt) return;
       const request = requests[sent++ % requests.length];
       if (!request) throw new Error("there are no calls to send");
-      const answer = await connection.send(request);
+      const answer = await connection.send(withNewKey(request));
       if (answer.status >= 300) bodyOf(answer);
       latencies.push(performance.now() - at);
     }

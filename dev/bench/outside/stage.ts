@@ -17,6 +17,12 @@ import { CountingTemporalProxy } from "./temporal-proxy";
 /** Raises the rate limit: the load generator sends more requests than the default allows. */
 const UNLIMITED = { FORGE_RATE_LIMIT_PER_MINUTE: "10000000", FORGE_RATE_LIMIT_BURST: "1000000" };
 
+/**
+ * Delays the workflows of submitted jobs until after the measurement. Otherwise, they would start
+ * during it, or not, depending on how fast the machine is.
+ */
+export const NO_WORKFLOW_STARTS = { FORGE_WORKFLOW_START_S: "600" };
+
 /** The forge-server of one measurement. */
 export interface Forge {
   url: string;
@@ -90,12 +96,13 @@ export class Stage {
   async startCountedForge(): Promise<CountedForge> {
     const name = await this.createDatabase();
     const postgres = await CountingPostgresProxy.start(this.databaseUrl(name));
-    const temporal = await CountingTemporalProxy.start(this.temporalAddress);
+    let temporal: CountingTemporalProxy | undefined;
     const stopProxies = (): void => {
       postgres.stop();
-      temporal.stop();
+      temporal?.stop();
     };
     try {
+      temporal = await CountingTemporalProxy.start(this.temporalAddress);
       const forge = await this.startForgeOn(name, {
         FORGE_DATABASE_URL: postgres.url,
         TEMPORAL_ADDRESS: temporal.address,
@@ -148,6 +155,7 @@ export class Stage {
       databaseUrl: stack.databaseUrl,
       pid: stack.server?.pid ?? 0,
       startApiServer: async () => {
+        this.assertRunning();
         const url = await stack.startAnotherServer();
         return { url, pid: stack.otherServers.at(-1)?.pid ?? 0 };
       },
@@ -183,6 +191,7 @@ export class Stage {
   /** Makes sure that `stop` ends a peer's server. */
   readonly stopLater = (server: ManagedProcess): void => {
     this.peerServers.push(server);
+    if (this.isStopping) void server.stop();
   };
 
   async stopPeerServers(): Promise<void> {

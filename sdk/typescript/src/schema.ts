@@ -676,9 +676,9 @@ export interface ColumnStatistics {
   /** as in a manifest's schema: int64, double, string, bool, list, … */
   dtype: string;
   null_count: number;
-  /** null for types without an order; text is cut to 256 characters, or 16 in very wide tables */
+  /** null for types without an order, and if the column has no values; text is cut to 256 characters, or 16 in very wide tables */
   min: string | number | boolean | null;
-  /** null for types without an order; text is cut to 256 characters, or 16 in very wide tables */
+  /** null for types without an order, and if the column has no values; text is cut to 256 characters, or 16 in very wide tables */
   max: string | number | boolean | null;
   /** mean of the finite numbers; for bool, the share of true */
   mean: number | null;
