@@ -67,7 +67,7 @@ test("each request of an idempotent call has a key of its own", () => {
   const keys = [1, 2].map(() => keyOf(withNewKey(request)));
   expect(new Set(keys).size).toBe(2);
   expect(keys).not.toContain(keyOf(request));
-  expect(
-    keyOf(withNewKey(encode({ method: "POST", path: "/a", body: {} }, "key"))),
-  ).toBeUndefined();
+  const other = encode({ method: "POST", path: "/a", body: {} }, "key");
+  expect(keyOf(other)).toBeUndefined();
+  expect(() => withNewKey(other)).toThrow("no Idempotency-Key");
 });

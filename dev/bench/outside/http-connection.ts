@@ -5,7 +5,7 @@ export interface HttpCall {
   method: "GET" | "POST";
   path: string;
   body?: unknown;
-  /** Whether `withNewKey` can give each request an Idempotency-Key of its own. */
+  /** Whether each request has an Idempotency-Key of its own, which `withNewKey` sets. */
   isIdempotent?: boolean;
 }
 
@@ -117,10 +117,10 @@ export function encode({ method, path, body, isIdempotent }: HttpCall, key: stri
   return Buffer.from(`${lines.join("\r\n")}\r\n\r\n${content}`);
 }
 
-/** A copy of an encoded request, with an Idempotency-Key of its own if its call is idempotent. */
+/** A copy of an encoded request of an idempotent call, with an Idempotency-Key of its own. */
 export function withNewKey(request: Buffer): Buffer {
   const at = request.indexOf(KEY_PLACEHOLDER);
-  if (at < 0) return request;
+  if (at < 0) throw new Error("the request has no Idempotency-Key");
   const copy = Buffer.from(request);
   copy.write(randomUUID(), at, "latin1");
   return copy;

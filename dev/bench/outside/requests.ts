@@ -21,7 +21,10 @@ export interface RequestsResult {
 /** Sends requests as fast as they are answered. @throws Error for a status other than 2xx. */
 export async function sendRequests(options: RequestsOptions): Promise<RequestsResult> {
   const { url, key, calls, connections, count = Number.POSITIVE_INFINITY } = options;
-  const requests = calls.map((call) => encode(call, key));
+  const requests = calls.map((call) => {
+    const request = encode(call, key);
+    return call.isIdempotent ? () => withNewKey(request) : () => request;
+  });
   const open = await Promise.all(
     Array.from({ length: connections }, () => HttpConnection.open(url)),
   );
@@ -33,9 +36,9 @@ export async function sendRequests(options: RequestsOptions): Promise<RequestsRe
     while (sent < count) {
       const at = performance.now();
       if (at >= endsAt) return;
-      const request = requests[sent++ % requests.length];
-      if (!request) throw new Error("there are no calls to send");
-      const answer = await connection.send(withNewKey(request));
+      const nextRequest = requests[sent++ % requests.length];
+      if (!nextRequest) throw new Error("there are no calls to send");
+      const answer = await connection.send(nextRequest());
       if (answer.status >= 300) bodyOf(answer);
       latencies.push(performance.now() - at);
     }
